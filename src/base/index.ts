@@ -1,0 +1,10 @@
+export { type Backoff, backoffMs } from './backoff.ts';
+export { type Clock, systemClock } from './clock.ts';
+export { ERROR_CODES, type ErrorCode, type ErrorFacts, GatewayError, isGatewayError, messageOf } from './errors.ts';
+export { EventQueue } from './event-queue.ts';
+export { ID_PATTERN, newId, randomToken, shortId } from './ids.ts';
+export { isRecord, type JsonLimits, jsonFault, parseJson } from './json.ts';
+export { LruMap } from './lru.ts';
+export { nearestName } from './nearest.ts';
+export { cutAtCharacter, printable, printableLine } from './printable.ts';
+export { estimateTokens } from './tokens.ts';
