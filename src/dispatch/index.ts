@@ -1,1 +1,1 @@
-export {};
+export type { Dispatch, Submission } from './submission.ts';

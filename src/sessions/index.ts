@@ -1,1 +1,1 @@
-export {};
+export type { SessionPatch, SessionQuery, SessionRow } from './session-row.ts';
