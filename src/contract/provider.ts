@@ -81,6 +81,8 @@ export type ModelEvent =
       readonly stopReason: Extract<StopReason, 'stop' | 'toolUse' | 'length'>;
       readonly usage: TokenCounts;
       readonly responseId?: string;
+      /** Calls that were left out because the response was cut inside them (stop reason `length`). */
+      readonly cutCalls?: number;
     }
   | { readonly type: 'failure'; readonly failure: ModelFailure };
 

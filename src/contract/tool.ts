@@ -1,5 +1,5 @@
-import type { AgentId, SessionKey, ToolOutcome, UserContent } from '#domain';
 import type { TSchema } from 'typebox';
+import type { AgentId, SessionKey, ToolOutcome, UserContent } from '#domain';
 import type { ExecGate } from './exec-gate.ts';
 
 /** What a tool gives back to the model. Throwing is also an answer: the loop turns it into an error result. */

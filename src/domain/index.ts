@@ -52,6 +52,7 @@ export {
   sessionKind,
   verbatimSessionKey,
 } from './session-key.ts';
+export { withoutStamp, withStamp } from './stamp.ts';
 export { isThinkingLevel, THINKING_LEVELS, type ThinkingLevel } from './thinking.ts';
 export {
   type CompactionEntry,

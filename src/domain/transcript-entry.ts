@@ -62,12 +62,12 @@ export type NewEntry = WithoutPlace<
 
 /** Names of the `custom` and `custom_message` entries that Reins writes itself. */
 export const ENTRY = {
-  /** `custom` {runId}: this run will take no further turn. */
-  runEnd: 'reins:run-end',
   /** `custom` {runId, callId, name}: the call is about to have effects. Without a result after it, its outcome is unknown. */
   toolStart: 'reins:tool-start',
   /** `custom_message`: what the gateway tells the model beside the person's words. */
   runtimeContext: 'openclaw.runtime-context',
-  /** `custom_message`: told to the model when a run goes on after a restart. */
+  /** `custom_message`: earlier messages that a stateless caller sent along. */
+  history: 'reins:history',
+  /** `custom_message`: told to the model when a run goes on after a restart, or when its last response was cut. */
   recovery: 'reins:recovery',
 } as const;
