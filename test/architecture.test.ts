@@ -24,7 +24,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   aisdk: ['base', 'domain', 'contract'],
   providers: ['base', 'host', 'domain', 'contract', 'aisdk'],
   tools: ['base', 'host', 'domain', 'contract'],
-  dispatch: ['base', 'domain', 'contract', 'policy', 'sessions', 'models', 'agent'],
+  dispatch: ['base', 'domain', 'contract', 'store', 'policy', 'sessions', 'models', 'agent'],
   gateway: [
     'base',
     'host',

@@ -17,6 +17,7 @@ export const ERROR_CODES = {
   RUN_TIMEOUT: { retryable: true },
   RUN_TURN_LIMIT: { retryable: false },
   RUN_LOOP: { retryable: false },
+  RUN_FAILED: { retryable: false },
   // the model
   MODEL_NOT_CONFIGURED: { retryable: false },
   MODEL_UNREACHABLE: { retryable: true },

@@ -43,6 +43,8 @@ export class Sessions {
     { readonly opening: Promise<Transcript>; transcript: Transcript | undefined; holders: number }
   >();
   readonly #rows = new Map<SessionKey, SessionRow>();
+  /** Two messages that both find no session must not make two. */
+  readonly #resuming = new Map<SessionKey, Promise<SessionRow>>();
 
   constructor(options: SessionsOptions) {
     this.#options = options;
@@ -61,15 +63,19 @@ export class Sessions {
 
   /** The session as it is, or a new one. */
   async create(key: SessionKey, facts: SessionFacts): Promise<SessionRow> {
-    return (await this.get(key)) ?? (await this.#save(this.#newRow(key, facts), 'create'));
+    return (await this.get(key)) ?? (await this.resume(key, facts));
   }
 
   /** The session a message goes to: created where it is missing, started over where its reset rule says so. */
   async resume(key: SessionKey, facts: SessionFacts): Promise<SessionRow> {
-    const row = await this.get(key);
-    if (!row) return await this.#save(this.#newRow(key, facts), 'create');
-    if (isFresh(this.#options.resetRule(), row, this.#options.clock.now())) return row;
-    return await this.#save(this.#startedOver(row), 'reset');
+    const known = this.#rows.get(key);
+    if (known && isFresh(this.#options.resetRule(), known, this.#options.clock.now())) return known;
+    let resuming = this.#resuming.get(key);
+    if (!resuming) {
+      resuming = this.#resume(key, facts).finally(() => this.#resuming.delete(key));
+      this.#resuming.set(key, resuming);
+    }
+    return await resuming;
   }
 
   async patch(key: SessionKey, patch: SessionPatch): Promise<SessionRow> {
@@ -181,6 +187,13 @@ export class Sessions {
     const open = await Promise.allSettled([...this.#open.values()].map((held) => held.opening));
     for (const held of open) if (held.status === 'fulfilled') held.value.close();
     this.#open.clear();
+  }
+
+  async #resume(key: SessionKey, facts: SessionFacts): Promise<SessionRow> {
+    const row = await this.get(key);
+    if (!row) return await this.#save(this.#newRow(key, facts), 'create');
+    if (isFresh(this.#options.resetRule(), row, this.#options.clock.now())) return row;
+    return await this.#save(this.#startedOver(row), 'reset');
   }
 
   #newRow(key: SessionKey, facts: SessionFacts): SessionRow {

@@ -1,0 +1,73 @@
+import type { Clock } from '#base';
+import type { Envelope, RunResult, SessionKey } from '#domain';
+import type { Database } from '#store';
+
+export type InboxRow =
+  | { readonly status: 'accepted'; readonly digest: string; readonly envelope: Envelope }
+  | { readonly status: 'done'; readonly digest: string; readonly envelope: Envelope; readonly result: RunResult };
+
+/** Every accepted message, on disk before anyone is told that it was; kept for the idempotency window after its answer. */
+export class Inbox {
+  readonly #database: Database;
+  readonly #clock: Clock;
+
+  constructor(options: { readonly database: Database; readonly clock: Clock }) {
+    this.#database = options.database;
+    this.#clock = options.clock;
+  }
+
+  /** Records a message; the row that was there before when this key came before. */
+  async accept(envelope: Envelope, digest: string): Promise<InboxRow | undefined> {
+    const inserted = await this.#database
+      .insertInto('inbox')
+      .values({
+        session_key: envelope.sessionKey,
+        run_id: envelope.idempotencyKey,
+        digest,
+        envelope_json: JSON.stringify(envelope),
+        status: 'accepted',
+        result_json: null,
+        received_at: envelope.receivedAt,
+        ended_at: null,
+      })
+      .onConflict((conflict) => conflict.columns(['session_key', 'run_id']).doNothing())
+      .executeTakeFirst();
+    return inserted.numInsertedOrUpdatedRows === 1n
+      ? undefined
+      : await this.find(envelope.idempotencyKey, envelope.sessionKey);
+  }
+
+  /** The newest row of a run id, in one session or in any. */
+  async find(runId: string, key?: SessionKey): Promise<InboxRow | undefined> {
+    let select = this.#database.selectFrom('inbox').selectAll().where('run_id', '=', runId);
+    if (key !== undefined) select = select.where('session_key', '=', key);
+    const row = await select.orderBy('id', 'desc').limit(1).executeTakeFirst();
+    return row && parsed(row);
+  }
+
+  /** Messages that were accepted and not answered, in the order they came. */
+  async unanswered(): Promise<readonly Extract<InboxRow, { status: 'accepted' }>[]> {
+    const rows = await this.#database
+      .selectFrom('inbox')
+      .selectAll()
+      .where('status', '=', 'accepted')
+      .orderBy('id')
+      .execute();
+    return rows.map(parsed).filter((row) => row.status === 'accepted');
+  }
+
+  /** Forgets what was answered longer ago than the window. */
+  async prune(windowMs: number): Promise<void> {
+    await this.#database
+      .deleteFrom('inbox')
+      .where('status', '=', 'done')
+      .where('ended_at', '<', this.#clock.now() - windowMs)
+      .execute();
+  }
+}
+
+function parsed(row: { digest: string; envelope_json: string; result_json: string | null }): InboxRow {
+  const envelope = JSON.parse(row.envelope_json) as Envelope;
+  if (row.result_json === null) return { status: 'accepted', digest: row.digest, envelope };
+  return { status: 'done', digest: row.digest, envelope, result: JSON.parse(row.result_json) as RunResult };
+}
