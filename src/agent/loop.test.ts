@@ -359,7 +359,6 @@ test('M-8: an abort while a tool runs leaves a valid transcript', async () => {
 test('M-10: the time limit fails the run and says what to do', async () => {
   const { result } = await play({
     replies: [
-      // biome-ignore lint/correctness/useYield: a provider that never answers
       async function* (_request, signal) {
         await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
       },

@@ -157,6 +157,7 @@ class Loop {
 
   async #ask(): Promise<Response> {
     for (let attempt = 1; ; attempt++) {
+      if (this.#signal.aborted) return { type: 'aborted', partial: [] };
       const response = await this.#askOnce();
       if (response.type !== 'failure' || attempt >= ATTEMPTS_MAX || !this.#mayRetry(response.failure)) return response;
       const { failure } = response;

@@ -1,1 +1,1 @@
-export {};
+export { type SenderDecision, senderMayStartRun } from './sender-policy.ts';
