@@ -1,1 +1,2 @@
-export {};
+export { main } from './main.ts';
+export type { Surroundings } from './terminal.ts';

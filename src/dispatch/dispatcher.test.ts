@@ -275,6 +275,7 @@ test('M-8: followup: it waits and is answered by a run of its own; interrupt sto
     { queueMode: () => 'followup' },
   );
   const one = await w.send('first');
+  await until(() => w.requests.length === 1);
   const two = await w.send('second');
   const three = await w.send('third', { queue: 'interrupt' });
   assert.equal((await one.finished).outcome, 'aborted');
