@@ -1,1 +1,2 @@
-export {};
+export { type LocalRun, runLocal } from './local.ts';
+export { type RunningReins, type StartOptions, startReins } from './start.ts';

@@ -1,1 +1,20 @@
-export {};
+import type { Clock } from '#base';
+import type { Tool } from '#contract';
+import type { Processes } from '#host';
+
+export type BuiltinToolsOptions = {
+  readonly processes: Processes;
+  readonly clock: Clock;
+  readonly env: Readonly<Record<string, string | undefined>>;
+};
+
+/** The built-in tools, always in this order: a model's prompt must not change by itself. Loaded when the first run needs them. */
+export async function builtinTools(options: BuiltinToolsOptions): Promise<readonly Tool[]> {
+  const [{ read }, { write }, { edit }, { execTools }] = await Promise.all([
+    import('./read/index.ts'),
+    import('./write/index.ts'),
+    import('./edit/index.ts'),
+    import('./exec/index.ts'),
+  ]);
+  return [read, write, edit, ...execTools(options)];
+}
