@@ -12,7 +12,6 @@ export const DEFAULT_AGENT = 'main' as AgentId;
 export const MAIN_SESSION = 'main';
 
 const KEY_LENGTH_MAX = 512;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what a key must not hold
 const KEY_FORBIDDEN = /[\u0000-\u001f\u007f\u2028\u2029]/;
 
 /** @throws {GatewayError} `AGENT_UNKNOWN` when the text cannot be an agent id. */

@@ -1,6 +1,9 @@
 import type { Envelope } from '#domain';
 
-export type SenderDecision = { readonly allowed: boolean; /** The deciding rule, in words for a person. */ readonly reason: string };
+export type SenderDecision = {
+  readonly allowed: boolean /** The deciding rule, in words for a person. */;
+  readonly reason: string;
+};
 
 /**
  * May this sender start a run? Decided on what the gateway authenticated, never on what the message claims. The default is no: whoever
