@@ -1,1 +1,2 @@
-export {};
+export { type BridgeOptions, bridge } from './bridge.ts';
+export type { PromptFacts, PromptRules, SdkClient, Signature, SignedKind, WireFamily } from './wire-family.ts';
