@@ -1,0 +1,318 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { GatewayError, ID_PATTERN, isGatewayError, isRecord, newId, parseJson } from '#base';
+import {
+  type AgentId,
+  agentOf,
+  agentSessionKey,
+  answerText,
+  type Envelope,
+  type ImageBlock,
+  isThinkingLevel,
+  type RunNotice,
+  type RunResult,
+  type SessionKey,
+  verbatimSessionKey,
+} from '#domain';
+import { readBody, sendApiError, sendJson } from './http-answers.ts';
+import type { GatewayPorts } from './ports.ts';
+import type { RunFeed } from './run-feed.ts';
+import { statusOf } from './wire-error.ts';
+
+const BODY_BYTES_MAX = 20 * 1024 * 1024;
+const IMAGES_MAX = 16;
+const HISTORY_MAX = 200;
+const MODEL_NAMES = /^(?:reins|openclaw)(?:[/:](.+))?$|^agent:(.+)$/;
+
+type ChatRequest = {
+  readonly envelope: Envelope;
+  readonly model: string;
+  readonly stream: boolean;
+  readonly includeUsage: boolean;
+};
+
+/** `POST /v1/chat/completions`: the last user message is the prompt, the agent answers with its own tools and session. */
+export async function chatCompletions(
+  request: IncomingMessage,
+  response: ServerResponse,
+  ports: GatewayPorts,
+  feed: RunFeed,
+): Promise<void> {
+  let asked: ChatRequest;
+  try {
+    asked = readChatRequest(await readBody(request, BODY_BYTES_MAX), request, ports);
+  } catch (error) {
+    if (!isGatewayError(error)) throw error;
+    return sendApiError(response, statusOf(error), error.message, 'invalid_request_error');
+  }
+  if (asked.stream) await streamed(asked, response, ports, feed);
+  else await whole(asked, response, ports);
+}
+
+async function whole({ envelope, model }: ChatRequest, response: ServerResponse, ports: GatewayPorts): Promise<void> {
+  let result: RunResult;
+  try {
+    result = await (await ports.dispatch.submit(envelope)).finished;
+  } catch (error) {
+    return refuse(response, error);
+  }
+  if (result.outcome === 'failed' && answerText(result) === '') {
+    const status = result.error?.code === 'GATEWAY_STOPPING' ? 503 : 500;
+    return sendApiError(
+      response,
+      status,
+      failureText(result),
+      'api_error',
+      result.error ? { code: result.error.code } : {},
+    );
+  }
+  sendJson(response, 200, {
+    id: `chatcmpl_${envelope.idempotencyKey}`,
+    object: 'chat.completion',
+    created: Math.floor(ports.clock.now() / 1000),
+    model,
+    choices: [{ index: 0, message: { role: 'assistant', content: answerText(result) }, finish_reason: 'stop' }],
+    usage: usageOf(result),
+  });
+}
+
+/** The hot path: one write to the socket for each piece of text. A caller that goes away stops nothing: the answer stays in the session. */
+async function streamed(
+  { envelope, model, includeUsage }: ChatRequest,
+  response: ServerResponse,
+  ports: GatewayPorts,
+  feed: RunFeed,
+): Promise<void> {
+  const head = `{"id":${JSON.stringify(`chatcmpl_${envelope.idempotencyKey}`)},"object":"chat.completion.chunk","created":${Math.floor(ports.clock.now() / 1000)},"model":${JSON.stringify(model)},`;
+  const send = (rest: string) => response.writable && response.write(`data: ${head}${rest}}\n\n`);
+  const sendDelta = (delta: string, finish = 'null') =>
+    send(`"choices":[{"index":0,"delta":${delta},"finish_reason":${finish}}]`);
+  const text = new StreamedText((piece) => sendDelta(`{"content":${JSON.stringify(piece)}}`));
+  const unfollow = feed.follow(envelope.sessionKey, envelope.idempotencyKey, (notice) => text.take(notice));
+  try {
+    const submission = await ports.dispatch.submit(envelope);
+    response.writeHead(200, {
+      'Content-Type': 'text/event-stream; charset=utf-8',
+      'Cache-Control': 'no-cache',
+      Connection: 'keep-alive',
+    });
+    sendDelta('{"role":"assistant"}');
+    // Of a run that was under way before, the beginning is gone: its answer follows as a whole.
+    text.begin(submission.status === 'started' ? 'start' : 'end');
+    const result = await submission.finished;
+    text.end(answerText(result));
+    if (result.outcome === 'failed') {
+      response.write(
+        `data: ${JSON.stringify({ error: { message: failureText(result), type: 'api_error', code: result.error?.code } })}\n\n`,
+      );
+    }
+    sendDelta('{}', '"stop"');
+    if (includeUsage) send(`"choices":[],"usage":${JSON.stringify(usageOf(result))}`);
+    response.end('data: [DONE]\n\n');
+  } catch (error) {
+    if (response.headersSent) response.destroy();
+    else refuse(response, error);
+  } finally {
+    unfollow();
+  }
+}
+
+/**
+ * Turns a run's events into text that only grows: messages are joined by a blank line, and an answer that is asked for again continues
+ * where it is the same as what was sent.
+ */
+class StreamedText {
+  readonly #send: (piece: string) => void;
+  #waiting = true;
+  #sent = '';
+  /** What the run has said, as far as it counts. */
+  #said = '';
+  #turnStart = 0;
+  #inTurn = false;
+  #isMuted = false;
+
+  constructor(send: (piece: string) => void) {
+    this.#send = send;
+  }
+
+  take({ event }: RunNotice): void {
+    if (this.#isMuted) return;
+    if (event.type === 'turn-start') {
+      this.#turnStart = this.#said.length;
+      this.#inTurn = false;
+    } else if (event.type === 'turn-retry') {
+      this.#said = this.#said.slice(0, this.#turnStart);
+      this.#inTurn = false;
+    } else if (event.type === 'text-delta') {
+      if (!this.#inTurn && this.#said !== '') this.#said += '\n\n';
+      this.#inTurn = true;
+      this.#said += event.text;
+      this.#flush();
+    }
+  }
+
+  /** @param from `start`: the run is new and its text may flow; `end`: only the whole answer is to be sent */
+  begin(from: 'start' | 'end'): void {
+    this.#waiting = false;
+    this.#isMuted = from === 'end';
+    if (this.#isMuted) this.#said = '';
+    else this.#flush();
+  }
+
+  /** The whole answer is known: what is missing of it follows. */
+  end(answer: string): void {
+    if (answer === this.#sent) return;
+    this.#said = answer;
+    this.#flush();
+    if (!this.#sent.endsWith(answer)) this.#push(`\n\n${answer}`);
+  }
+
+  #flush(): void {
+    if (this.#waiting) return;
+    if (this.#said.length > this.#sent.length && this.#said.startsWith(this.#sent))
+      this.#push(this.#said.slice(this.#sent.length));
+  }
+
+  #push(piece: string): void {
+    this.#sent += piece;
+    this.#send(piece);
+  }
+}
+
+function refuse(response: ServerResponse, error: unknown): void {
+  const status = statusOf(error);
+  const text = isGatewayError(error)
+    ? error.next
+      ? `${error.message}. ${error.next}`
+      : error.message
+    : 'internal error';
+  const headers: Readonly<Record<string, string>> = status === 503 ? { 'Retry-After': '2' } : {};
+  sendApiError(response, status, text, status >= 500 ? 'api_error' : 'invalid_request_error', {
+    ...(isGatewayError(error) ? { code: error.code } : {}),
+    headers,
+  });
+}
+
+function failureText({ error }: RunResult): string {
+  if (!error) return 'internal error';
+  return error.next ? `${error.message}. ${error.next}` : error.message;
+}
+
+function usageOf({ usage }: RunResult) {
+  const prompt_tokens = usage.input + usage.cacheRead + usage.cacheWrite;
+  return { prompt_tokens, completion_tokens: usage.output, total_tokens: prompt_tokens + usage.output };
+}
+
+function readChatRequest(text: string, request: IncomingMessage, ports: GatewayPorts): ChatRequest {
+  const body = parseJson(text);
+  if (!isRecord(body)) throw invalid('The body must be a JSON object.');
+  if (!Array.isArray(body['messages'])) throw invalid('Missing user message in `messages`.');
+  const messages = body['messages'].filter(isRecord);
+  const last = messages.findLastIndex((message) => message['role'] === 'user');
+  if (last < 0) throw invalid('Missing user message in `messages`.');
+  const prompt = contentOf(messages[last]?.['content']);
+  const agent = agentFor(body['model'], header(request, 'agent-id'), ports);
+  const sessionKey = sessionFor(request, body['user'], agent);
+  const system = messages
+    .filter((m) => m['role'] === 'system' || m['role'] === 'developer')
+    .map((m) => contentOf(m['content']).text);
+  const history = messages.slice(0, last).flatMap((m) => {
+    const role = m['role'];
+    return role === 'user' || role === 'assistant'
+      ? [{ role: role as 'user' | 'assistant', text: contentOf(m['content']).text }]
+      : [];
+  });
+  const model = header(request, 'model');
+  const thinking = body['reasoning_effort'];
+  const key = request.headers['idempotency-key'];
+  return {
+    model: typeof body['model'] === 'string' ? body['model'] : 'reins',
+    stream: body['stream'] === true,
+    includeUsage: isRecord(body['stream_options']) && body['stream_options']['include_usage'] === true,
+    envelope: {
+      idempotencyKey: typeof key === 'string' && key !== '' ? key : newId(),
+      channel: 'http',
+      surface: header(request, 'message-channel') ?? 'openai-api',
+      chatType: 'direct',
+      sender: { id: 'operator', owner: true },
+      sessionKey,
+      agent: agentOf(sessionKey) ?? agent,
+      text: prompt.text,
+      images: prompt.images,
+      receivedAt: ports.clock.now(),
+      options: {
+        ...(model === undefined ? {} : { model }),
+        ...(isThinkingLevel(thinking) ? { thinking } : {}),
+        ...(system.length > 0 ? { extraSystem: system.join('\n\n') } : {}),
+        ...(history.length > 0 ? { history: history.slice(-HISTORY_MAX) } : {}),
+      },
+    },
+  };
+}
+
+/** The agent that a model name or header means. @throws {GatewayError} `REQUEST_INVALID` */
+function agentFor(model: unknown, named: string | undefined, ports: GatewayPorts): AgentId {
+  const known = ports.agents.list().map(({ id }) => id);
+  const match = typeof model === 'string' ? MODEL_NAMES.exec(model) : ['', undefined];
+  if (!match) throw invalid('Invalid `model`. Use `reins` or `reins/<agentId>`.');
+  const wanted = named ?? match[1] ?? match[2];
+  if (wanted === undefined || wanted === 'default') return ports.agents.defaultId();
+  const agent = known.find((id) => id === wanted.toLowerCase());
+  if (agent === undefined)
+    throw invalid(`Invalid \`model\`: there is no agent "${wanted.slice(0, 64)}". Use one of: ${known.join(', ')}.`);
+  return agent;
+}
+
+/** A header's key as it is given; the user's own session; else a fresh one for this request. */
+function sessionFor(request: IncomingMessage, user: unknown, agent: AgentId): SessionKey {
+  const given = header(request, 'session-key');
+  if (given !== undefined) return verbatimSessionKey(given);
+  if (typeof user === 'string' && user !== '') {
+    if (user.length > 256) throw invalid('`user` is longer than 256 characters.');
+    return agentSessionKey(agent, `openai-user:${user}`);
+  }
+  return agentSessionKey(agent, `openai:${newId()}`);
+}
+
+/** Our own header names and the public ones mean the same. */
+function header(request: IncomingMessage, name: string): string | undefined {
+  const value = request.headers[`x-reins-${name}`] ?? request.headers[`x-openclaw-${name}`];
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+function contentOf(content: unknown): { readonly text: string; readonly images: readonly ImageBlock[] } {
+  if (typeof content === 'string') return { text: content, images: [] };
+  if (!Array.isArray(content)) return { text: '', images: [] };
+  const texts: string[] = [];
+  const images: ImageBlock[] = [];
+  for (const part of content.filter(isRecord)) {
+    if (typeof part['text'] === 'string') texts.push(part['text']);
+    else if (part['type'] === 'image_url') images.push(imageOf(part['image_url']));
+  }
+  if (images.length > IMAGES_MAX) throw invalid(`At most ${IMAGES_MAX} images per message.`);
+  return { text: texts.join('\n'), images };
+}
+
+function imageOf(value: unknown): ImageBlock {
+  const url = isRecord(value) ? value['url'] : value;
+  const [, mimeType, data] =
+    /^data:(image\/(?:png|jpeg|gif|webp));base64,([A-Za-z0-9+/]+=*)$/.exec(typeof url === 'string' ? url : '') ?? [];
+  if (mimeType === undefined || data === undefined) {
+    throw invalid(
+      '`image_url` must be a data: URL of a png, jpeg, gif or webp picture; fetching addresses is not supported in this version.',
+    );
+  }
+  return { type: 'image', data, mimeType };
+}
+
+const invalid = (message: string) => new GatewayError('REQUEST_INVALID', message);
+
+/** `GET /v1/models` and `/v1/models/{id}`: a model is an agent. */
+export function sendModels(response: ServerResponse, ports: GatewayPorts, id?: string): void {
+  const names = ['reins', 'reins/default', ...ports.agents.list().map((agent) => `reins/${agent.id}`)];
+  const row = (name: string) => ({ id: name, object: 'model', created: 0, owned_by: 'reins', permission: [] });
+  if (id === undefined) return sendJson(response, 200, { object: 'list', data: names.map(row) });
+  const known = names.includes(id.replace(/^openclaw/, 'reins'));
+  if (!known || !ID_PATTERN.test(id.split(/[/:]/).at(-1) ?? ''))
+    return sendApiError(response, 400, 'Invalid model id.', 'invalid_request_error');
+  sendJson(response, 200, row(id));
+}
