@@ -1,27 +1,28 @@
 // Builds the release: `dist/` (the CLI and gateway, split so that a command loads only what it needs, dependencies inside) and
-// the web chat. `--if-tools` is for npm's `prepare`: an install without the build tools is not an error, it just has nothing to do.
-import { mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
+// the web chat (`web/dist/`, and the same in `dist/web/` for the package).
+//   --if-tools   for npm's `prepare`: an install without the build tools is not an error, it just has nothing to do
+//   --into=PATH  everything there instead, and only there
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const options = new Set(process.argv.slice(2));
-const require = createRequire(import.meta.url);
+const options = process.argv.slice(2);
 
-const unknown = [...options].filter((option) => option !== '--if-tools');
+const unknown = options.filter((option) => option !== '--if-tools' && !/^--into=./.test(option));
 if (unknown.length > 0) {
-  console.error(`✗ unknown option ${unknown[0]} — the only one is --if-tools`);
+  console.error(`✗ unknown option ${unknown[0]} — there are --if-tools and --into=PATH`);
   process.exit(1);
 }
+const into = options.find((option) => option.startsWith('--into='))?.slice('--into='.length);
 if (!hasTool('esbuild') || !hasTool('vite')) {
-  if (options.has('--if-tools')) process.exit(0);
+  if (options.includes('--if-tools')) process.exit(0);
   console.error('✗ esbuild and vite are not installed — run `npm ci` (with development packages) first');
   process.exit(1);
 }
 
 const startedAt = new Date();
-const dist = join(root, 'dist');
+const dist = into === undefined ? join(root, 'dist') : resolve(into);
 // The whole folder goes, and with it the stamp and the compile cache: a build that fails half way must not look finished.
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(dist, { recursive: true, mode: 0o755 });
@@ -36,13 +37,9 @@ console.log(
   `✓ built ${version}: ${bundled.files} files, ${Math.round(bundled.bytes / 1024)} KB of code, in ${Date.now() - startedAt.getTime()} ms`,
 );
 
+/** Of this checkout: one that happens to be installed somewhere above builds something else. */
 function hasTool(name) {
-  try {
-    require.resolve(name);
-    return true;
-  } catch {
-    return false;
-  }
+  return existsSync(join(root, 'node_modules', name, 'package.json'));
 }
 
 async function bundleProgram() {
@@ -50,7 +47,7 @@ async function bundleProgram() {
   const result = await build({
     absWorkingDir: root,
     entryPoints: { cli: 'src/cli/index.ts' },
-    outdir: 'dist',
+    outdir: dist,
     bundle: true,
     splitting: true,
     format: 'esm',
@@ -58,8 +55,7 @@ async function bundleProgram() {
     target: 'node24',
     minifySyntax: true,
     minifyWhitespace: true,
-    // Stack traces name the functions of the source; the maps are read only when someone turns them on.
-    keepNames: false,
+    // Read only when someone runs Node with --enable-source-maps.
     sourcemap: 'linked',
     chunkNames: 'parts/[name]-[hash]',
     metafile: true,
@@ -75,5 +71,8 @@ async function bundleProgram() {
 
 async function buildWeb() {
   const { build } = await import('vite');
-  await build({ root: join(root, 'web'), logLevel: 'warn' });
+  const web = join(dist, 'web');
+  const outDir = into === undefined ? join(root, 'web', 'dist') : web;
+  await build({ root: join(root, 'web'), logLevel: 'warn', build: { outDir, emptyOutDir: true } });
+  if (outDir !== web) cpSync(outDir, web, { recursive: true });
 }
