@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LruMap } from '#base';
 import { WORKSPACE_FILES } from '#agent';
+import { LruMap } from '#base';
 import { openWorkspace, type WorkspaceFiles } from '#host';
 
 const FILE_BYTES_MAX = 256 * 1024;
@@ -18,8 +18,12 @@ export class WorkspaceTexts {
   readonly #open = new LruMap<string, WorkspaceFiles>({ max: FILES_MAX });
 
   async of(workspace: string): Promise<readonly { readonly name: string; readonly text: string }[]> {
-    const found = await Promise.all(WORKSPACE_FILES.map(async (name) => ({ name, text: await this.#text(workspace, name) })));
-    return found.filter((file): file is { name: (typeof WORKSPACE_FILES)[number]; text: string } => file.text !== undefined);
+    const found = await Promise.all(
+      WORKSPACE_FILES.map(async (name) => ({ name, text: await this.#text(workspace, name) })),
+    );
+    return found.filter(
+      (file): file is { name: (typeof WORKSPACE_FILES)[number]; text: string } => file.text !== undefined,
+    );
   }
 
   async #text(workspace: string, name: string): Promise<string | undefined> {

@@ -19,6 +19,8 @@ export type AgentRunSettings = {
   readonly limits: LoopLimits;
   readonly bound: ResultBound;
   readonly timeoutMs: number;
+  /** Added to the end of the system prompt; empty for nothing. */
+  readonly systemExtra: string;
   /** Those of the tools that this sender's run may see. */
   toolsFor(tools: readonly Tool[], facts: { readonly sender: Sender; readonly channel: string }): readonly Tool[];
 };

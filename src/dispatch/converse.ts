@@ -83,7 +83,7 @@ export class Conversation {
       toolNames: tools.map((tool) => tool.name),
       files,
       meta: inboundMeta(run.envelope),
-      ...(run.envelope.options?.extraSystem === undefined ? {} : { extra: run.envelope.options.extraSystem }),
+      extra: [settings.systemExtra, run.envelope.options?.extraSystem ?? ''].filter((text) => text !== '').join('\n\n'),
     });
     const deadline = new Deadline({
       clock: this.#options.clock,

@@ -103,6 +103,7 @@ async function world(
             limits: { turns: 8, identicalTurns: 4 },
             bound: { tokensMax: 1_000, truncationMessage: 'cut' },
             timeoutMs: 60_000,
+            systemExtra: '',
             toolsFor: (tools) => tools,
           },
     provider: () =>

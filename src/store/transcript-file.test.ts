@@ -68,7 +68,7 @@ for (const { name, harm, lost, count } of damages) {
     const file = await TranscriptFile.open(path, header, NOW);
     assert.deepEqual(
       file.entries.map((e) => e.id),
-      all.map((e) => e.id).filter((id) => !lost.includes(Number(id.slice(1)))),
+      all.map((e) => e.id).filter((id) => !(lost as readonly number[]).includes(Number(id.slice(1)))),
     );
     assert.equal(file.damage?.count, count);
     assert.equal(file.header.id, 's1');
