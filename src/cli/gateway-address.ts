@@ -1,5 +1,5 @@
 import { GatewayError } from '#base';
-import { loadConfig, readGatewayToken, resolveSecret, statePaths } from '#config';
+import { bindHost, loadConfig, readGatewayToken, resolveSecret, statePaths } from '#config';
 
 /** Where the gateway of a state folder is, and what lets a client in. */
 export type GatewayAddress = {
@@ -35,7 +35,8 @@ export function gatewayAddress(env: NodeJS.ProcessEnv): GatewayAddress {
       next: 'set REINS_GATEWAY_PORT to the one that it printed',
     });
   }
-  const host = gateway.bind === 'custom' ? (gateway.customBindHost ?? LOOPBACK) : LOOPBACK;
+  const listening = bindHost(gateway);
+  const host = EVERY_ADDRESS.has(listening) ? '127.0.0.1' : listening;
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${gateway.port}`;
   const configured = resolveSecret(gateway.auth.token, places);
   const from = env['REINS_GATEWAY_TOKEN'] ? 'REINS_GATEWAY_TOKEN' : 'gateway.auth.token';
@@ -46,8 +47,8 @@ export function gatewayAddress(env: NodeJS.ProcessEnv): GatewayAddress {
   return { ...facts, url, stateDir: paths.stateDir };
 }
 
-/** `lan` and the like listen here as well; only a custom address may leave loopback out. */
-const LOOPBACK = '127.0.0.1';
+/** Who listens on these listens on loopback as well. */
+const EVERY_ADDRESS = new Set(['0.0.0.0', '::']);
 
 function tokenFacts(token: string | undefined, from: string): Pick<GatewayAddress, 'token' | 'tokenFrom'> {
   return token === undefined ? { tokenFrom: `${from} (which holds none)` } : { token, tokenFrom: from };

@@ -53,11 +53,11 @@ export function buildProgram(options: ProgramOptions): Command {
 
   add(program, 'start', 'run the gateway here and print a link to the web chat')
     .option('--port <number>', 'port to listen on (default: config, then 18789)', portNumber)
-    .option('--bind <address>', 'loopback, lan, or an address (default: config, then loopback)')
+    .option('--bind <address>', 'loopback, lan, tailnet, auto or custom (default: config, then loopback)')
     .action(call(async () => (await import('./start.ts')).start));
   add(program, 'gateway', 'run the gateway here, for service managers: no banner, logs only')
     .option('--port <number>', 'port to listen on (default: config, then 18789)', portNumber)
-    .option('--bind <address>', 'loopback, lan, or an address (default: config, then loopback)')
+    .option('--bind <address>', 'loopback, lan, tailnet, auto or custom (default: config, then loopback)')
     .option('--json', 'logs as JSON lines')
     .action(call(async () => (await import('./start.ts')).gateway));
   add(program, 'agent', 'send one message and stream the answer')

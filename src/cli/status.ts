@@ -5,18 +5,17 @@ import { connectGateway } from './gateway-link.ts';
 import { ownVersion } from './own-version.ts';
 import type { CommandContext } from './program.ts';
 
-const SESSIONS_COUNTED_MAX = 1_000;
-
 /** `reins status`: exit code 0 when the gateway answers and is well, 3 when none answers. */
 export async function status(context: CommandContext, { json }: { readonly json?: boolean }): Promise<number> {
   using link = await connectGateway(context);
   const [answer, list] = await Promise.all([
-    link.client.request('health', {}),
-    link.client.request('sessions.list', { limit: SESSIONS_COUNTED_MAX }),
+    link.client.request('status', {}),
+    link.client.request('sessions.list', { limit: 1 }),
   ]);
   const { snapshot, server } = link.hello;
-  const health = isRecord(answer) ? answer : {};
-  const defaults = recordIn(list as unknown, 'defaults');
+  const health = recordIn(snapshot, 'health');
+  const defaults = recordIn(list, 'defaults');
+  const load = recordIn(answer, 'load');
   const eventLoop = recordIn(health, 'eventLoop');
   const facts = {
     ok: health['ok'] !== false,
@@ -24,7 +23,9 @@ export async function status(context: CommandContext, { json }: { readonly json?
     version: server.version,
     uptimeMs: numberIn(snapshot, 'uptimeMs'),
     model: typeof defaults['model'] === 'string' ? `${defaults['modelProvider']}/${defaults['model']}` : undefined,
-    sessions: { total: list.totalCount, running: list.sessions.filter((row) => row.hasActiveRun).length },
+    sessions: list.totalCount,
+    runs: { running: numberIn(load, 'running'), waiting: numberIn(load, 'waiting') },
+    approvalsWaiting: isRecord(answer) ? numberIn(answer, 'approvals') : undefined,
     load: {
       degraded: eventLoop['degraded'] === true,
       delayP99Ms: numberIn(eventLoop, 'delayP99Ms'),
@@ -44,7 +45,17 @@ export async function status(context: CommandContext, { json }: { readonly json?
   row('Gateway', `${facts.ok ? 'runs' : 'runs, with faults'} at ${facts.url}, version ${server.version}${other}`);
   row('Uptime', facts.uptimeMs === undefined ? undefined : durationText(facts.uptimeMs));
   row('Model', facts.model);
-  row('Sessions', `${facts.sessions.total}, ${facts.sessions.running} running`);
+  row('Sessions', String(facts.sessions));
+  row(
+    'Runs',
+    facts.runs.running === undefined ? undefined : `${facts.runs.running} running, ${facts.runs.waiting ?? 0} waiting`,
+  );
+  row(
+    'Asks',
+    facts.approvalsWaiting
+      ? `${facts.approvalsWaiting} waiting for your answer: reins chat, or the web chat`
+      : undefined,
+  );
   row('Load', loadText(facts.load));
   row('State', facts.stateDir);
   return facts.ok ? EXIT.done : EXIT.failed;
