@@ -54,6 +54,7 @@ export const ERROR_CODES = {
   CONFIG_INVALID: { retryable: false },
   CONFIG_UNREADABLE: { retryable: false },
   CONFIG_KEY_UNKNOWN: { retryable: false },
+  CONFIG_CHANGED: { retryable: false },
   SECRET_UNAVAILABLE: { retryable: false },
   STATE_UNWRITABLE: { retryable: false },
   STATE_IN_USE: { retryable: false },
