@@ -1,5 +1,5 @@
 import { GatewayError, isGatewayError, newId, printableLine } from '#base';
-import { agentId, type Approval, type ApprovalDecision, type ThinkingLevel } from '#domain';
+import { type Approval, type ApprovalDecision, agentId, type ThinkingLevel } from '#domain';
 import { decisionOf, questionPrompt, showQuestion } from './approval-question.ts';
 import { EXIT, faultLine, UsageError } from './fault.ts';
 import { connectGateway, sessionKeyFor } from './gateway-link.ts';

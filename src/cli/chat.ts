@@ -1,7 +1,7 @@
 import { createInterface, type Interface } from 'node:readline';
 import { isGatewayError, newId } from '#base';
 import type { AgentEvent, ApprovalRecord } from '#client';
-import { agentId, APPROVAL_DECISIONS, type SessionKey, type ThinkingLevel } from '#domain';
+import { APPROVAL_DECISIONS, agentId, type SessionKey, type ThinkingLevel } from '#domain';
 import { decisionOf, type Question, questionPrompt, showQuestion } from './approval-question.ts';
 import { EXIT, faultLine, faultOf } from './fault.ts';
 import { connectGateway, type GatewayLink, sessionKeyFor } from './gateway-link.ts';
