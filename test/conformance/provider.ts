@@ -338,6 +338,46 @@ export function providerConformance(family: FamilyUnderTest): void {
     });
   }
 
+  test(named('an answer leaves no timer behind'), async () => {
+    await using world = await startModelServer();
+    const clock = new ManualClock();
+    finished(await play(await family.make({ clock }), requestOf(family, world)));
+    assert.equal(clock.waiting, 0);
+  });
+
+  test(named('an abort does not wait for a fetch or a body that does not heed it'), async () => {
+    for (const deaf of ['fetch', 'body'] as const) {
+      const stop = new AbortController();
+      const asked = Promise.withResolvers<void>();
+      const never: typeof fetch = async () => {
+        asked.resolve();
+        if (deaf === 'fetch') return await new Promise<never>(() => {});
+        return new Response(new ReadableStream(), { headers: { 'content-type': 'text/event-stream' } });
+      };
+      const request = requestOf(family, { url: 'http://model.test' });
+      const playing = play(await family.make({ fetch: never }), request, stop.signal);
+      await asked.promise;
+      await new Promise(setImmediate);
+      stop.abort();
+      assert.equal(failureOf(await playing).code, 'RUN_ABORTED');
+    }
+  });
+
+  test(named('M-15: ids that become alike when made fit stay different'), async () => {
+    await using world = await startModelServer({ strict: 'strict' });
+    const content = [call('a:b', 'read', {}), call('a|b', 'read', {}), call('a_b', 'read', {})];
+    const results = ['a:b', 'a|b', 'a_b'].map((id) => result(id, 'read', id));
+    const messages = [user('go'), answerOf(family, content), ...results];
+    finished(await play(await family.make(), requestOf(family, world, { messages })));
+    const { turns } = world.requests[0]!;
+    const sent = turns.flatMap((turn) => turn.calls.map((c) => c.id));
+    assert.equal(new Set(sent).size, 3);
+    assert.deepEqual(
+      turns.flatMap((turn) => turn.results.map((r) => r.id)),
+      sent,
+    );
+  });
+
   test(named('an abort before the start asks nobody'), async () => {
     await using world = await startModelServer();
     const played = await play(await family.make(), requestOf(family, world), AbortSignal.abort());
