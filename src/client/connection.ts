@@ -1,9 +1,7 @@
 // One WebSocket from its opening to its close: the handshake, frames in, frames out, and the watch for silence. It never reconnects.
 import { type Clock, GatewayError, isRecord, messageOf, parseJson } from '#base';
-import { errorFromWire, type WireError } from './wire-error.ts';
-
-/** The protocol versions this client speaks. */
-export const PROTOCOL_RANGE = { min: 3, max: 4 } as const;
+import { type EventFrame, type HelloOk, LIMITS, PROTOCOL_VERSIONS, type WireError } from '#protocol';
+import { errorFromWire } from './wire-error.ts';
 
 /** How long opening and the handshake may take together. */
 const HANDSHAKE_MS_MAX = 15_000;
@@ -26,38 +24,17 @@ export type Identity = {
   readonly platform: string;
 };
 
-export type Hello = {
-  readonly protocol: number;
-  readonly server: { readonly version: string; readonly connId: string };
-  readonly features: { readonly methods: readonly string[]; readonly events: readonly string[] };
-  readonly snapshot: Readonly<Record<string, unknown>> & {
-    readonly sessionDefaults?: {
-      readonly defaultAgentId: string;
-      readonly mainKey: string;
-      readonly mainSessionKey: string;
-    };
-  };
-  readonly auth: { readonly role: string; readonly scopes: readonly string[] };
-  readonly policy: { readonly maxPayload: number; readonly maxBufferedBytes: number; readonly tickIntervalMs: number };
-};
-
-export type ResponseFrame = {
-  readonly type: 'res';
+/** A response as it is read: `id` is a string, because ours are. */
+export type Answer = {
   readonly id: string;
   readonly ok: boolean;
   readonly payload?: unknown;
   readonly error?: WireError;
 };
-export type EventFrame = {
-  readonly type: 'event';
-  readonly event: string;
-  readonly payload?: unknown;
-  readonly seq?: number;
-};
 
 export type ConnectionHooks = {
-  onHello(hello: Hello): void;
-  onResponse(frame: ResponseFrame): void;
+  onHello(hello: HelloOk): void;
+  onResponse(frame: Answer): void;
   onEvent(frame: EventFrame): void;
   /** Called once, last. `refusal` when the gateway said why it does not want this client. */
   onClose(reason: string, refusal: GatewayError | undefined): void;
@@ -71,7 +48,7 @@ export class Connection {
   readonly #connectId = 'connect-1';
   #stopWatch: () => void;
   #lastFrameAt = 0;
-  #hello: Hello | undefined;
+  #hello: HelloOk | undefined;
   #refusal: GatewayError | undefined;
   #closed = false;
 
@@ -111,7 +88,7 @@ export class Connection {
     }
     if (!isRecord(frame)) return;
     if (frame['type'] === 'event' && typeof frame['event'] === 'string') this.#event(frame as EventFrame);
-    else if (frame['type'] === 'res' && typeof frame['id'] === 'string') this.#response(frame as ResponseFrame);
+    else if (frame['type'] === 'res' && typeof frame['id'] === 'string') this.#response(frame as unknown as Answer);
   }
 
   #event(frame: EventFrame): void {
@@ -119,7 +96,7 @@ export class Connection {
     else if (frame.event === 'connect.challenge') this.#sendConnect();
   }
 
-  #response(frame: ResponseFrame): void {
+  #response(frame: Answer): void {
     if (this.#hello) {
       this.#hooks.onResponse(frame);
       return;
@@ -127,7 +104,7 @@ export class Connection {
     if (frame.id !== this.#connectId) return;
     const hello = frame.payload;
     if (frame.ok && isRecord(hello) && hello['type'] === 'hello-ok') {
-      this.#hello = hello as unknown as Hello;
+      this.#hello = hello as unknown as HelloOk;
       this.#watchSilence();
       this.#hooks.onHello(this.#hello);
     } else {
@@ -145,8 +122,8 @@ export class Connection {
       id: this.#connectId,
       method: 'connect',
       params: {
-        minProtocol: PROTOCOL_RANGE.min,
-        maxProtocol: PROTOCOL_RANGE.max,
+        minProtocol: PROTOCOL_VERSIONS[0],
+        maxProtocol: PROTOCOL_VERSIONS.at(-1),
         client: { id: clientId, version, platform, mode },
         role: 'operator',
         scopes,
@@ -158,7 +135,7 @@ export class Connection {
 
   /** The gateway ticks; two silent intervals mean that nobody is there, even if the socket still looks open. */
   #watchSilence(): void {
-    const silentMsMax = 2 * Math.max(1_000, this.#hello?.policy.tickIntervalMs ?? 30_000);
+    const silentMsMax = 2 * Math.max(1_000, this.#hello?.policy.tickIntervalMs ?? LIMITS.tickIntervalMs);
     const check = () => {
       const silentMs = this.#clock.now() - this.#lastFrameAt;
       if (silentMs >= silentMsMax) this.#giveUp(CLOSE_SILENT, 'the gateway went silent');

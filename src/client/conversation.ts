@@ -1,7 +1,7 @@
 // What a person sees of one session: the stored messages, the run under way, and what was sent but is not stored yet. Pure values and
 // functions from one to the next, so that any client can show them and a test can replay a stream.
-import type { AssistantMessage, ToolCallBlock, ToolResultMessage, Usage } from '#domain';
-import { addUsage, textOf, withoutStamp } from '#domain';
+import type { Usage } from '#domain';
+import { textOf, withoutStamp } from '#domain';
 import type { ActiveRun, AgentEvent, HistoryMessage } from './methods.ts';
 
 export type Failure = { readonly code?: string; readonly message: string; readonly next?: string };
@@ -149,7 +149,11 @@ export function withMessage(now: Conversation, message: HistoryMessage): Convers
   if (!now.loaded || id === undefined || now.messages.some((known) => known.__openclaw?.id === id)) return now;
   const messages = [...now.messages, message].slice(-MESSAGES_MAX);
   const sent = now.sent.filter((mine) => !isStored(mine, [message]));
-  const live = now.live && { ...now.live, parts: uncovered(now.live.parts, message) };
+  const live = now.live && {
+    ...now.live,
+    parts: uncovered(now.live.parts, message),
+    spoke: now.live.spoke || message.role !== 'user',
+  };
   return { ...now, messages, sent, ...(live ? { live } : {}) };
 }
 
@@ -271,6 +275,8 @@ function withText(
   kind: 'text' | 'thinking',
   data: Readonly<Record<string, unknown>>,
 ): readonly AnswerPart[] {
+  // The answer broke off and is asked for again: what was streamed of it does not count.
+  if (data['replace'] === true) return parts.slice(0, parts.findLastIndex((part) => part.kind === 'tool') + 1);
   const last = parts.at(-1);
   const continues = last?.kind === kind;
   const before = continues ? last.text : '';
@@ -296,13 +302,13 @@ function toolsAfter(tools: Conversation['tools'], { data, ts }: AgentEvent): Con
   return data['phase'] === 'result' ? { ...tools, [callId]: { ...known, status: statusOf(data) } } : tools;
 }
 
-function statusOf(facts: Readonly<Record<string, unknown>>): ToolStatus {
+export function statusOf(facts: Readonly<Record<string, unknown>>): ToolStatus {
   const outcome = facts['outcome'];
   if (outcome === 'ok' || outcome === 'failed' || outcome === 'denied' || outcome === 'aborted') return outcome;
   return facts['isError'] === true ? 'failed' : 'ok';
 }
 
-function contentText(result: unknown): string {
+export function contentText(result: unknown): string {
   const content = Array.isArray(result) ? result : (result as { content?: unknown } | undefined)?.content;
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return '';
@@ -313,152 +319,3 @@ function blockText(block: { type?: unknown; text?: unknown }): string {
   if (block.type === 'text') return String(block.text ?? '');
   return block.type === 'image' ? '[image]' : '';
 }
-
-/** Everything to show, oldest first. */
-export function itemsOf(now: Conversation): readonly ConversationItem[] {
-  const items = settledItems(now);
-  const { live, failure } = now;
-  // What waits for the run under way, or for the connection, stands below the run's words.
-  const isPlaced = (sent: SentMessage) => !live || sent.runId === live.runId || sent.status === 'answered';
-  insertByTime(items, [...now.sent.filter(isPlaced).map((sent) => personOf(sent, 'sent')), ...now.notices]);
-  if (live) appendLive(items, now);
-  else if (failure && !showsFailure(items)) insertByTime(items, [failedAnswer(failure)]);
-  for (const sent of now.sent) if (!isPlaced(sent)) items.push(personOf(sent, 'waiting'));
-  return items;
-}
-
-function personOf(sent: SentMessage, accepted: 'sent' | 'waiting'): PersonItem {
-  const status = sent.status === 'accepted' || sent.status === 'answered' ? accepted : sent.status;
-  return {
-    kind: 'person',
-    key: `person:${sent.runId}`,
-    text: sent.text,
-    images: 0,
-    at: sent.at,
-    status,
-    ...(sent.failure ? { failure: sent.failure } : {}),
-  };
-}
-
-function insertByTime(items: ConversationItem[], extras: readonly ConversationItem[]): void {
-  for (const extra of extras) {
-    let place = items.length;
-    while (place > 0 && items[place - 1]!.at > extra.at) place -= 1;
-    items.splice(place, 0, extra);
-  }
-}
-
-function settledItems(now: Conversation): ConversationItem[] {
-  const items: ConversationItem[] = [];
-  for (const [index, message] of now.messages.entries()) {
-    const key = message.__openclaw?.id ?? `at:${index}`;
-    if (message.role === 'user') {
-      items.push(storedPerson(message, message.runId ?? key));
-    } else if (message.role === 'assistant') appendAssistant(items, message, key, now);
-    else completeTool(items, message, now);
-  }
-  return items;
-}
-
-function storedPerson(message: Extract<HistoryMessage, { role: 'user' }>, key: string): PersonItem {
-  const images = typeof message.content === 'string' ? 0 : message.content.filter((b) => b.type === 'image').length;
-  const text = withoutStamp(textOf(message));
-  return { kind: 'person', key: `person:${key}`, text, images, at: message.timestamp, status: 'sent' };
-}
-
-function appendAssistant(items: ConversationItem[], message: AssistantMessage, key: string, now: Conversation): void {
-  const open = openAnswer(items, `answer:${key}`, message.timestamp);
-  const parts = message.content.flatMap((block): AnswerPart[] => {
-    if (block.type === 'text') return block.text === '' ? [] : [{ kind: 'text', text: block.text, streaming: false }];
-    if (block.type === 'toolCall') return [callPart(block, now, message.timestamp)];
-    return block.redacted || block.thinking === ''
-      ? []
-      : [{ kind: 'thinking', text: block.thinking, streaming: false }];
-  });
-  const { failure: _failure, ...rest } = open;
-  const failed = message.stopReason === 'error';
-  items[items.length - 1] = {
-    ...rest,
-    parts: [...open.parts, ...parts],
-    outcome: failed ? 'failed' : message.stopReason === 'aborted' ? 'aborted' : 'answered',
-    ...(failed ? { failure: failureOf(message, now) } : {}),
-    provider: message.provider,
-    model: message.model,
-    usage: open.usage ? addUsage(open.usage, wholeUsage(message.usage)) : wholeUsage(message.usage),
-  };
-}
-
-/** The history tells of a cost only its total, and of a foreign transcript maybe nothing. */
-function wholeUsage(usage: Partial<Usage> | undefined): Usage {
-  const { input = 0, output = 0, cacheRead = 0, cacheWrite = 0, totalTokens = 0 } = usage ?? {};
-  const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0, ...usage?.cost };
-  return { input, output, cacheRead, cacheWrite, totalTokens, cost };
-}
-
-function failureOf(message: AssistantMessage, now: Conversation): Failure {
-  const stored = message.errorMessage ?? 'The model’s answer failed.';
-  return now.failure && Math.abs(now.failure.at - message.timestamp) < 60_000 ? now.failure : { message: stored };
-}
-
-function callPart(block: ToolCallBlock, now: Conversation, at: number): ToolPart {
-  const facts = now.tools[block.id];
-  const live = now.live?.parts.find((part): part is ToolPart => part.kind === 'tool' && part.callId === block.id);
-  if (live) return live;
-  return {
-    kind: 'tool',
-    callId: block.id,
-    name: block.name,
-    arguments: block.arguments,
-    // Without a result and without a run under way nobody will ever bring one.
-    status: now.live ? 'running' : 'aborted',
-    output: '',
-    startedAt: facts?.startedAt ?? at,
-  };
-}
-
-function completeTool(items: ConversationItem[], message: ToolResultMessage, now: Conversation): void {
-  const answer = items.at(-1);
-  if (answer?.kind !== 'answer') return;
-  const parts = answer.parts.map((part): AnswerPart => {
-    if (part.kind !== 'tool' || part.callId !== message.toolCallId) return part;
-    const details = (message.details ?? {}) as Readonly<Record<string, unknown>>;
-    const status = now.tools[part.callId]?.status ?? statusOf({ ...details, isError: message.isError });
-    return { ...part, status, output: contentText(message.content), endedAt: message.timestamp };
-  });
-  items[items.length - 1] = { ...answer, parts };
-}
-
-/** Consecutive model responses are shown as one answer. */
-function openAnswer(items: ConversationItem[], key: string, at: number): AnswerItem {
-  const last = items.at(-1);
-  if (last?.kind === 'answer') return last;
-  // The person's message names the answer, so a live one keeps its place on the page when it becomes a stored one.
-  const stable = last?.kind === 'person' ? `answer:${last.key}` : key;
-  const answer: AnswerItem = { kind: 'answer', key: stable, parts: [], at, outcome: 'answered' };
-  items.push(answer);
-  return answer;
-}
-
-function appendLive(items: ConversationItem[], now: Conversation): void {
-  const live = now.live!;
-  const open = openAnswer(items, `answer:live:${live.runId}`, live.startedAt);
-  const stored = new Set(open.parts.flatMap((part) => (part.kind === 'tool' ? [part.callId] : [])));
-  const parts = live.parts.filter((part) => part.kind !== 'tool' || !stored.has(part.callId));
-  const failed = now.failure?.runId === live.runId ? { failure: now.failure } : {};
-  const outcome = live.outcome ?? 'running';
-  items[items.length - 1] = { ...open, ...failed, parts: [...open.parts, ...parts], outcome };
-}
-
-function showsFailure(items: readonly ConversationItem[]): boolean {
-  const last = items.findLast((item) => item.kind === 'answer');
-  return last?.kind === 'answer' && last.failure !== undefined;
-}
-
-const failedAnswer = (failure: NonNullable<Conversation['failure']>): AnswerItem => ({
-  kind: 'answer',
-  key: `answer:failed:${failure.runId}`,
-  parts: [],
-  at: failure.at,
-  outcome: 'failed',
-  failure,
-});

@@ -1,14 +1,15 @@
 // The one client of the gateway's protocol, for the command line and the web chat: it keeps a connection alive, and what was asked
 // survives a lost one where that is safe.
 import { type Backoff, backoffMs, type Clock, EventQueue, GatewayError, isRecord, newId, systemClock } from '#base';
-import { Connection, type EventFrame, type Hello, type Identity } from './connection.ts';
-import type { EventName, EventPayload, MethodName, Params, Result } from './methods.ts';
+import type { EventFrame, HelloOk, MethodName, MethodParams } from '#protocol';
+import { Connection, type Identity } from './connection.ts';
+import type { EventName, EventPayload, Result } from './methods.ts';
 import { Outstanding, type Request } from './outstanding.ts';
 
 export type ClientState =
   | { readonly status: 'idle' }
   | { readonly status: 'connecting' }
-  | { readonly status: 'connected'; readonly hello: Hello }
+  | { readonly status: 'connected'; readonly hello: HelloOk }
   /** `retryAt` in milliseconds since the epoch; `attempt` counts from 1 since the connection was lost. */
   | { readonly status: 'reconnecting'; readonly attempt: number; readonly retryAt: number; readonly reason: string }
   /** Final until `connect` is called again: the gateway does not want this client, or the attempts are used up. */
@@ -74,7 +75,7 @@ export class GatewayClient {
    * @throws {GatewayError} `UNAUTHORIZED`, `PROTOCOL_MISMATCH` and whatever else the gateway refuses with; `GATEWAY_UNREACHABLE` when
    *   `attemptsMax` is used up or the client was closed. Or the signal's reason; connecting goes on then.
    */
-  connect(signal?: AbortSignal): Promise<Hello> {
+  connect(signal?: AbortSignal): Promise<HelloOk> {
     if (this.#state.status === 'idle' || this.#state.status === 'refused') {
       this.#failedAttempts = 0;
       this.#open();
@@ -130,12 +131,12 @@ export class GatewayClient {
    * unless it carries an idempotency key: then it is asked again on the next connection.
    * @throws {GatewayError} what the gateway answered; `REQUEST_TIMEOUT`, `GATEWAY_UNREACHABLE`, `GATEWAY_BUSY`, `MESSAGE_TOO_LARGE`
    */
-  request<M extends MethodName>(method: M, params: Params<M>, options: RequestOptions = {}): Promise<Result<M>> {
+  request<M extends MethodName>(method: M, params: MethodParams<M>, options: RequestOptions = {}): Promise<Result<M>> {
     return this.#ask({ ...options, method, params, timeoutMs: options.timeoutMs ?? REQUEST_MS }) as Promise<Result<M>>;
   }
 
   /** `agent`: resolves with the second response, when the run has ended. Without `timeoutMs` it waits up to a day. */
-  run(params: Params<'agent'>, options: RunOptions = {}): Promise<Result<'agent'>> {
+  run(params: MethodParams<'agent'>, options: RunOptions = {}): Promise<Result<'agent'>> {
     let accepted = false;
     const onInterim = (payload: unknown) => {
       // A repeat on a new connection is accepted again; the caller hears of it once.

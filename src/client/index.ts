@@ -1,4 +1,4 @@
-export type { Hello, Identity } from './connection.ts';
+export type { Identity } from './connection.ts';
 export {
   type AnswerItem,
   type AnswerPart,
@@ -6,7 +6,6 @@ export {
   type ConversationItem,
   emptyConversation,
   type Failure,
-  itemsOf,
   type LiveRun,
   type NoticeItem,
   type PersonItem,
@@ -23,6 +22,7 @@ export {
   withSent,
   withSentStatus,
 } from './conversation.ts';
+export { ConversationView, itemsOf } from './conversation-view.ts';
 export {
   type ClientOptions,
   type ClientState,
@@ -39,8 +39,6 @@ export type {
   EventName,
   EventPayload,
   HistoryMessage,
-  MethodName,
-  Params,
   Result,
   SessionSummary,
 } from './methods.ts';

@@ -1,6 +1,6 @@
-// The methods and events that our own clients use, with the shapes they read. The gateway checks params by its schemas; here a
-// name or a field that does not exist is a type error.
+// What our own clients read of the gateway's answers and events. Params have their types from the protocol's schemas.
 import type { ApprovalDecision, Message, Usage } from '#domain';
+import type { MethodName } from '#protocol';
 
 export type HistoryMessage = Message & { readonly __openclaw?: { readonly id?: string; readonly seq: number } };
 
@@ -55,60 +55,31 @@ export type ApprovalRecord = {
   readonly expiresAtMs: number;
 };
 
-type Methods = {
-  agent: {
-    params: {
-      readonly message: string;
-      readonly idempotencyKey: string;
-      readonly agentId?: string;
-      readonly sessionKey?: string;
-      readonly thinking?: string;
-      readonly model?: string;
-      readonly timeout?: number;
-    };
-    result: { readonly runId: string; readonly status: string; readonly summary?: string; readonly result?: unknown };
-  };
-  'chat.send': {
-    params: { readonly sessionKey: string; readonly message: string; readonly idempotencyKey: string };
-    result: { readonly runId: string; readonly status: string };
-  };
+/** What the methods answer that our clients read; the answer of any other is `unknown`. */
+type Results = {
+  agent: { readonly runId: string; readonly status: string; readonly summary?: string; readonly result?: unknown };
+  /** `/stop` is answered as `chat.abort` is, without a run of its own. */
+  'chat.send':
+    | { readonly runId: string; readonly status: string }
+    | { readonly runId?: undefined; readonly aborted: boolean; readonly runIds: readonly string[] };
   'chat.history': {
-    params: { readonly sessionKey: string; readonly limit?: number };
-    result: {
-      readonly sessionKey: string;
-      readonly sessionId?: string;
-      readonly messages: readonly HistoryMessage[];
-      readonly activeRun?: ActiveRun;
-    };
+    readonly sessionKey: string;
+    readonly sessionId?: string;
+    readonly messages: readonly HistoryMessage[];
+    readonly activeRun?: ActiveRun;
   };
-  'chat.abort': {
-    params: { readonly sessionKey: string; readonly runId?: string };
-    result: { readonly ok: boolean; readonly aborted: boolean; readonly runIds: readonly string[] };
-  };
+  'chat.abort': { readonly ok: boolean; readonly aborted: boolean; readonly runIds: readonly string[] };
   'sessions.list': {
-    params: {
-      readonly limit?: number;
-      readonly search?: string;
-      readonly includeDerivedTitles?: boolean;
-      readonly includeLastMessage?: boolean;
-    };
-    result: { readonly sessions: readonly SessionSummary[]; readonly hasMore: boolean; readonly totalCount: number };
+    readonly sessions: readonly SessionSummary[];
+    readonly hasMore: boolean;
+    readonly totalCount: number;
   };
-  'sessions.subscribe': { params: Record<string, never>; result: { readonly subscribed: boolean } };
-  'sessions.messages.subscribe': { params: { readonly key: string }; result: { readonly subscribed: boolean } };
-  'sessions.messages.unsubscribe': { params: { readonly key: string }; result: { readonly subscribed: boolean } };
-  'commands.list': { params: { readonly scope?: string }; result: { readonly commands: readonly Command[] } };
-  'exec.approval.list': { params: Record<string, never>; result: readonly ApprovalRecord[] };
-  'exec.approval.resolve': {
-    params: { readonly id: string; readonly decision: ApprovalDecision };
-    result: { readonly ok: boolean };
-  };
-  health: { params: Record<string, never>; result: Readonly<Record<string, unknown>> };
+  'commands.list': { readonly commands: readonly Command[] };
+  'exec.approval.list': readonly ApprovalRecord[];
+  'exec.approval.resolve': { readonly ok: boolean };
 };
 
-export type MethodName = keyof Methods;
-export type Params<M extends MethodName> = Methods[M]['params'];
-export type Result<M extends MethodName> = Methods[M]['result'];
+export type Result<M extends MethodName> = M extends keyof Results ? Results[M] : unknown;
 
 type RunPlace = { readonly runId: string; readonly sessionKey: string; readonly seq: number };
 

@@ -1,5 +1,5 @@
 import { type Clock, GatewayError } from '#base';
-import type { ResponseFrame } from './connection.ts';
+import type { Answer } from './connection.ts';
 import { errorFromWire } from './wire-error.ts';
 
 export type Request = {
@@ -76,7 +76,7 @@ export class Outstanding {
   }
 
   /** A response that nobody waits for any more is ignored. */
-  answer(frame: ResponseFrame): void {
+  answer(frame: Answer): void {
     const entry = this.#entries.get(frame.id);
     if (!entry) return;
     const status = (frame.payload as { status?: unknown } | undefined)?.status;

@@ -1,13 +1,5 @@
 import { ERROR_CODES, type ErrorCode, GatewayError, isRecord } from '#base';
-
-/** What a response with `ok: false` carries. */
-export type WireError = {
-  readonly code: string;
-  readonly message: string;
-  readonly details?: unknown;
-  readonly retryable?: boolean;
-  readonly retryAfterMs?: number;
-};
+import type { WireError } from '#protocol';
 
 const isErrorCode = (code: unknown): code is ErrorCode => typeof code === 'string' && Object.hasOwn(ERROR_CODES, code);
 

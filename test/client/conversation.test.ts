@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import {
   type Conversation,
   type ConversationItem,
+  ConversationView,
   emptyConversation,
   type HistoryMessage,
   itemsOf,
@@ -248,6 +249,18 @@ const cases: { name: string; steps: Step[]; expect: string[] }[] = [
     expect: ['person(sent) hi', 'answer(answered) A [exec ok x]', 'person(sent) and this', 'answer(running) B'],
   },
   {
+    name: 'an answer that broke off and is asked for again starts anew',
+    steps: [
+      ...[history(user('hi', 100, 'r1')), starts('r1'), event('r1', 2, 'thinking', { text: 'hm', delta: 'hm' })],
+      ...[
+        says('r1', 3, 'Hal'),
+        event('r1', 4, 'assistant', { text: '', delta: '', replace: true }),
+        says('r1', 5, 'Whole'),
+      ],
+    ],
+    expect: ['person(sent) hi', 'answer(running) Whole'],
+  },
+  {
     name: 'a stopped run keeps what it said',
     steps: [history(user('hi', 100, 'r1')), starts('r1'), says('r1', 2, 'Half'), ends('r1', 'aborted')],
     expect: ['person(sent) hi', 'answer(aborted) Half'],
@@ -324,6 +337,21 @@ test('conversation: the usage of an answer is the sum of its responses', () => {
   const answer = itemsOf(now).at(-1);
   assert.ok(answer?.kind === 'answer');
   assert.deepEqual([answer.usage?.totalTokens, answer.usage?.cost.total], [30, 1]);
+});
+
+test('conversation: items of stored messages stay the same objects while words stream, and no two share a key', () => {
+  const view = new ConversationView();
+  const before = play(
+    history(user('a', 90, 'r0'), assistant('A'), user('b', 100, 'r0')),
+    starts('r1'),
+    says('r1', 2, 'x'),
+  );
+  const [first, second] = [view.items(before), view.items(says('r1', 3, 'xy', 'y')(before))];
+  assert.deepEqual(
+    second.map((item, index) => item === first[index]),
+    [true, true, true, false],
+  );
+  assert.equal(new Set(second.map(({ key }) => key)).size, second.length);
 });
 
 test('conversation: only a run that has not ended can be stopped', () => {

@@ -1,6 +1,5 @@
 // A real Chromium for tests of the web chat. Where there is none, the test says so; in CI that is a failure.
 import { existsSync } from 'node:fs';
-import type { TestContext } from 'node:test';
 import { type Browser, chromium } from 'playwright-core';
 
 const KNOWN_PATHS = [
@@ -27,15 +26,13 @@ export function chromiumPath(): string | undefined {
   return named !== undefined && named !== '' ? named : KNOWN_PATHS.find((path) => existsSync(path));
 }
 
-/** What `test` takes as `skip`: a reason where no Chromium is, unless this is CI, where {@link openBrowser} then fails. */
+/** What `test` takes as `skip`: a reason where no Chromium is, unless this is CI, where {@link launchBrowser} then fails. */
 export const withoutBrowser = (): string | false =>
   chromiumPath() === undefined && process.env['CI'] !== 'true' && 'no Chromium found; set CHROMIUM_PATH to run this';
 
-/** A browser that is closed after the test. */
-export async function openBrowser(context: TestContext): Promise<Browser> {
+/** A quiet, headless browser; the caller closes it. */
+export async function launchBrowser(): Promise<Browser> {
   const executablePath = chromiumPath();
   if (executablePath === undefined) throw new Error('no Chromium found; set CHROMIUM_PATH');
-  const browser = await chromium.launch({ executablePath, args: QUIET });
-  context.after(() => browser.close());
-  return browser;
+  return await chromium.launch({ executablePath, args: QUIET });
 }

@@ -91,9 +91,10 @@ export class ScriptedGateway {
 
   event(event: string, payload: unknown): void {
     for (const socket of this.sockets) socket.send(JSON.stringify({ type: 'event', event, payload }));
+    this.#look();
   }
 
-  /** Resolves once `check` holds; looked at after each request and decision. */
+  /** Resolves once `check` holds; looked at after each request and event. */
   until(check: () => boolean): Promise<void> {
     if (check()) return Promise.resolve();
     return new Promise((resolve) => this.#waiting.push({ check, resolve }));
@@ -342,6 +343,13 @@ export class ScriptedRun {
     for (const { runId, message } of this.#steered.splice(0)) {
       this.#gateway.store(this.sessionKey, { role: 'user', content: message, runId });
     }
+  }
+
+  /** The gateway itself answers, and stores nothing of it. */
+  async command(text: string): Promise<void> {
+    this.#gateway.messages.set(this.sessionKey, []);
+    this.#finish('done');
+    this.#chat('final', { message: { role: 'assistant', content: [{ type: 'text', text }] } });
   }
 
   end(): void {

@@ -23,6 +23,7 @@ import {
   withSentStatus,
 } from '#client';
 import type { ApprovalDecision } from '#domain';
+import type { HelloOk } from '#protocol';
 import { gatewayAddress } from './address.ts';
 import { keepSession, keptSession } from './kept.ts';
 
@@ -33,6 +34,9 @@ const CONVERSATIONS_KEPT = 20;
 const SEND_MS_MAX = 10 * 60_000;
 const LIST_DELAY_MS = 250;
 const VERSION = '0.1.0';
+const PENDING_MAX = 500;
+const HIDDEN_FRAME_MS = 250;
+const hiddenFrame = (action: () => void): number => window.setTimeout(action, HIDDEN_FRAME_MS);
 
 /** What the gateway itself understands; used until it has told its own list. */
 const BUILT_IN_COMMANDS: readonly Command[] = [
@@ -44,6 +48,8 @@ const BUILT_IN_COMMANDS: readonly Command[] = [
 
 export class ChatStore {
   readonly connection: Signal<ClientState> = signal<ClientState>({ status: 'idle' });
+  /** Whether this page was ever connected: what is missing now was lost, not never there. */
+  readonly wasConnected = signal(false);
   readonly sessions: Signal<readonly SessionSummary[]> = signal<readonly SessionSummary[]>([]);
   readonly activeKey = signal('');
   readonly approvals: Signal<readonly ApprovalRecord[]> = signal<readonly ApprovalRecord[]>([]);
@@ -55,6 +61,8 @@ export class ChatStore {
   readonly running = computed(() => runUnderWay(this.conversation.value) !== undefined);
   readonly #conversations = new LruMap<string, Signal<Conversation>>({ max: CONVERSATIONS_KEPT });
   readonly #client: GatewayClient;
+  readonly #pending: AgentEvent[] = [];
+  #frame: number | undefined;
   #subscribedKey = '';
   #listTimer: ReturnType<typeof setTimeout> | undefined;
   #defaultAgent = 'main';
@@ -96,6 +104,7 @@ export class ChatStore {
     // How it ends is in `connection`; nobody waits for this promise.
     this.#client.connect().catch((error: unknown) => console.debug('not connected', error));
     addEventListener('online', this.#retry);
+    document.addEventListener('visibilitychange', this.#retry);
     effect(() => {
       if (this.activeKey.value !== '') keepSession(this.activeKey.value);
     });
@@ -103,6 +112,7 @@ export class ChatStore {
 
   close(): void {
     removeEventListener('online', this.#retry);
+    document.removeEventListener('visibilitychange', this.#retry);
     clearTimeout(this.#listTimer);
     this.#client.close();
   }
@@ -196,11 +206,12 @@ export class ChatStore {
   #stateChanged(state: ClientState): void {
     this.connection.value = state;
     if (state.status !== 'connected') return;
+    this.wasConnected.value = true;
     this.#subscribedKey = '';
-    const defaults = state.hello.snapshot.sessionDefaults;
-    if (defaults) this.#defaultAgent = defaults.defaultAgentId;
+    const { defaultAgentId, mainSessionKey } = sessionDefaults(state.hello);
+    if (defaultAgentId !== undefined) this.#defaultAgent = defaultAgentId;
     if (this.activeKey.value === '') {
-      this.activeKey.value = keptSession() ?? defaults?.mainSessionKey ?? `agent:${this.#defaultAgent}:main`;
+      this.activeKey.value = keptSession() ?? mainSessionKey ?? `agent:${this.#defaultAgent}:main`;
     }
     this.#refreshAll();
     if (state.hello.features.methods.includes('commands.list')) void this.#readCommands();
@@ -248,21 +259,43 @@ export class ChatStore {
   async #deliver(key: string, runId: string, text: string): Promise<void> {
     try {
       const params = { sessionKey: key, message: text, idempotencyKey: runId };
-      const { status } = await this.#client.request('chat.send', params, { timeoutMs: SEND_MS_MAX });
+      const answer = await this.#client.request('chat.send', params, { timeoutMs: SEND_MS_MAX });
+      if (answer.runId === undefined) {
+        const words = answer.aborted ? 'Stopped.' : 'Nothing is running.';
+        this.#change(key, (now) => withNotice(now, runId, words, Date.now()));
+        return;
+      }
       this.#change(key, (now) => acknowledged(now, runId));
       // The answer came while this page was away.
-      if (status === 'ok' || status === 'done') await this.sync(key);
+      if (answer.status === 'ok') await this.sync(key);
     } catch (error) {
       this.#change(key, (now) => withSentStatus(now, runId, 'failed', failureFrom(error)));
     }
   }
 
+  /** Words come faster than a screen can show them: they are taken in once per frame, before anything else that changes. */
   #agentEvent(event: AgentEvent): void {
-    this.#change(event.sessionKey, (now) => withAgentEvent(now, event));
+    if (this.#pending.push(event) > PENDING_MAX) this.#takePending();
+    if (this.#frame !== undefined) return;
+    // A page in the background gets no frames.
+    const soon = document.visibilityState === 'visible' ? requestAnimationFrame : hiddenFrame;
+    this.#frame = soon(() => {
+      this.#frame = undefined;
+      this.#takePending();
+    });
+  }
+
+  #takePending(): void {
+    const events = this.#pending.splice(0);
+    for (const key of new Set(events.map(({ sessionKey }) => sessionKey))) {
+      const own = events.filter(({ sessionKey }) => sessionKey === key);
+      this.#apply(key, (now) => own.reduce(withAgentEvent, now));
+    }
   }
 
   #chatEvent(event: ChatEvent): void {
     if (event.state === 'delta') return;
+    this.#takePending();
     const { sessionKey, runId, state } = event;
     const at = Date.now();
     const known = this.#conversations.get(sessionKey)?.peek();
@@ -309,10 +342,18 @@ export class ChatStore {
   }
 
   #change(key: string, change: (now: Conversation) => Conversation): void {
+    this.#takePending();
+    this.#apply(key, change);
+  }
+
+  #apply(key: string, change: (now: Conversation) => Conversation): void {
     const conversation = this.#conversations.get(key);
     if (conversation) conversation.value = change(conversation.peek());
   }
 }
+
+const sessionDefaults = (hello: HelloOk) =>
+  (hello.snapshot['sessionDefaults'] ?? {}) as { readonly defaultAgentId?: string; readonly mainSessionKey?: string };
 
 /** The acknowledgement can come after the run's first words, or after its end. */
 function acknowledged(now: Conversation, runId: string): Conversation {

@@ -5,10 +5,13 @@ import { useStore } from './store-context.ts';
 
 /** Says that there is no connection and when the next attempt is; nothing while all is well. */
 export function ConnectionBanner(): JSX.Element {
-  const state = useStore().connection.value;
+  const store = useStore();
+  const state = store.connection.value;
+  const lost = store.wasConnected.value;
   return (
     <div role="status" aria-label="Connection">
       {state.status === 'reconnecting' ? <Reconnecting retryAt={state.retryAt} reason={state.reason} /> : null}
+      {state.status === 'connecting' && lost ? <Reconnecting retryAt={0} reason="" /> : null}
       {state.status === 'refused' ? (
         <p class="banner refused">
           <Icon name="warning" />
@@ -24,11 +27,12 @@ export function ConnectionBanner(): JSX.Element {
 function Reconnecting({ retryAt, reason }: { readonly retryAt: number; readonly reason: string }): JSX.Element {
   const store = useStore();
   const seconds = Math.max(0, Math.ceil((retryAt - useNow()) / 1000));
+  const what = store.wasConnected.value ? 'Connection lost.' : `Not connected: ${reason}.`;
   return (
     <p class="banner">
       <span class="spinner" />
       <span title={reason}>
-        Connection lost. {seconds > 0 ? `Trying again in ${seconds} s` : 'Trying again…'}
+        {what} {seconds > 0 ? `Trying again in ${seconds} s` : 'Trying again…'}
         <span class="banner-comfort"> — what you send now is kept and goes out then.</span>
       </span>
       <button type="button" class="button small" onClick={() => store.retryNow()}>

@@ -19,7 +19,7 @@ export function SessionFacts(): JSX.Element | null {
           {contextTokens > 0 ? ` of ${tokens(contextTokens)} (${share} %)` : ' tokens'}
         </span>
       ) : null}
-      {estimatedCostUsd > 0 ? <span title="Cost of this session">{dollars(estimatedCostUsd)}</span> : null}
+      {estimatedCostUsd > 0 ? <span title="Cost of the last run">{dollars(estimatedCostUsd)}</span> : null}
     </span>
   );
 }

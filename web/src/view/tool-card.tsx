@@ -9,7 +9,6 @@ import { argumentSummary, duration } from './wording.ts';
 
 const OUTPUT_SHOWN = 6_000;
 // Colours and cursor moves of a terminal; here they are noise.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: an escape sequence starts with the escape character
 const TERMINAL_CODES = /\u001b\[[0-9;?]*[ -/]*[@-~]/g;
 
 const WORDS: Readonly<Record<ToolPart['status'], string>> = {

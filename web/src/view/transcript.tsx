@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
-import type { JSX } from 'preact';
+import type { JSX, VNode } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
-import { type ConversationItem, itemsOf } from '#client';
+import { type ConversationItem, ConversationView } from '#client';
 import { Answer, FailureBox, Working } from './answer.tsx';
 import { ApprovalQuestion } from './approval-question.tsx';
 import { EmptyState } from './empty-state.tsx';
@@ -17,7 +17,9 @@ const AT_END_PX = 60;
 export function Transcript(): JSX.Element {
   const store = useStore();
   const conversation = store.conversation.value;
-  const items = itemsOf(conversation);
+  const view = useRef(new ConversationView());
+  const items = view.current.items(conversation);
+  const drawn = useDrawnItems(items);
   const scroller = useRef<HTMLDivElement>(null);
   const follows = useRef(true);
   const away = useSignal(false);
@@ -63,9 +65,7 @@ export function Transcript(): JSX.Element {
         <div class="column">
           {items.length === 0 && conversation.loaded ? <EmptyState /> : null}
           {!conversation.loaded && !failure ? <Loading /> : null}
-          {items.map((item) => (
-            <Item key={item.key} item={item} />
-          ))}
+          {drawn}
           {unplaced.map((approval) => (
             <div key={approval.id} class="tool-card asking alone">
               <ApprovalQuestion approval={approval} />
@@ -96,6 +96,18 @@ export function Transcript(): JSX.Element {
       ) : null}
     </div>
   );
+}
+
+/** An item that is the same object as before keeps its vnode, which Preact then skips. */
+function useDrawnItems(items: readonly ConversationItem[]): readonly VNode[] {
+  const before = useRef<ReadonlyMap<string, { readonly item: ConversationItem; readonly drawn: VNode }>>(new Map());
+  const now = new Map<string, { readonly item: ConversationItem; readonly drawn: VNode }>();
+  for (const item of items) {
+    const known = before.current.get(item.key);
+    now.set(item.key, known?.item === item ? known : { item, drawn: <Item key={item.key} item={item} /> });
+  }
+  before.current = now;
+  return [...now.values()].map(({ drawn }) => drawn);
 }
 
 const holdsCall = (item: ConversationItem, approval: Parameters<typeof asksAbout>[0]): boolean =>

@@ -15,8 +15,9 @@ export function relativeTime(at: number, now: number): string {
   return new Date(at).toLocaleDateString(undefined, { day: 'numeric', month: 'short' });
 }
 
-export const clockTime = (at: number): string =>
-  new Date(at).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' });
+const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
+
+export const clockTime = (at: number): string => clock.format(at);
 
 export function tokens(count: number): string {
   if (count < 1_000) return `${count}`;
