@@ -1,7 +1,7 @@
 // The loop against a scripted provider: what it asks, what it records, how it ends. Wire formats are tested with the providers.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Type } from 'typebox';
+import * as Type from 'typebox';
 import { GatewayError } from '#base';
 import type { ModelEvent, ModelFailureCode, ModelProfile, ModelRequest, Tool, ToolResult } from '#contract';
 import { type NewEntry, NO_COST, type RunEvent, type RunResult, type TranscriptEntry, textOf } from '#domain';

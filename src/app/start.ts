@@ -207,7 +207,7 @@ function gatewayPorts(parts: {
     logFile: logFile(paths, watch.current),
     clock: systemClock,
     version: version(),
-    uiFolder: join(packageRoot(), 'web', 'dist'),
+    uiFolder: join(packageRoot(), 'dist', 'web'),
     place: { stateDir: paths.stateDir, configFile: paths.configFile },
   };
 }

@@ -9,7 +9,7 @@ import {
   systemPrompt,
   userEntry,
 } from '#agent';
-import { type Clock, estimateTokens, isGatewayError, messageOf } from '#base';
+import { type Clock, estimateTokens, isGatewayError, LruMap, messageOf } from '#base';
 import type { ExecGate, ModelApi, ModelProfile, Provider, Tool } from '#contract';
 import { type AgentId, inboundMeta, type NewEntry, NO_USAGE, type RunResult, type TranscriptEntry } from '#domain';
 import { type ChosenModel, type Models, usageOf } from '#models';
@@ -33,12 +33,15 @@ export type ConverseOptions = {
 const WINDOW_MARGIN = 0.05;
 /** The part of the window that is kept for the answer, at most. */
 const ANSWER_SHARE = 0.25;
+const SYSTEMS_MAX = 64;
 
 /** Takes one run through its session's transcript: from the person's words to the end of the loop. */
 export class Conversation {
   readonly #options: ConverseOptions;
   readonly #checker = new ArgumentChecker();
   readonly #memory = new ContextMemory();
+  readonly #systemTokens = new LruMap<string, number>({ max: SYSTEMS_MAX });
+  readonly #toolTokens = new WeakMap<Tool, number>();
 
   constructor(options: ConverseOptions) {
     this.#options = options;
@@ -106,7 +109,10 @@ export class Conversation {
           thinking,
           system,
           tools,
-          window: { exchanges: settings.exchanges, tokens: historyTokens(profile, settings, system, tools) },
+          window: {
+            exchanges: settings.exchanges,
+            tokens: historyTokens(profile, settings, this.#fixedTokens(system, tools)),
+          },
           limits: settings.limits,
           bound: settings.bound,
           turnsBefore: state.at === 'under-way' ? state.turns : 0,
@@ -138,6 +144,24 @@ export class Conversation {
     } finally {
       deadline.close();
     }
+  }
+
+  /** Tokens of what every request has in front; the same text is not counted twice. */
+  #fixedTokens(system: string, tools: readonly Tool[]): number {
+    let tokens = this.#systemTokens.get(system);
+    if (tokens === undefined) {
+      tokens = estimateTokens(system);
+      this.#systemTokens.set(system, tokens);
+    }
+    for (const tool of tools) {
+      let weight = this.#toolTokens.get(tool);
+      if (weight === undefined) {
+        weight = estimateTokens(tool.description) + estimateTokens(JSON.stringify(tool.parameters));
+        this.#toolTokens.set(tool, weight);
+      }
+      tokens += weight;
+    }
+    return tokens;
   }
 
   #chosen(run: ActiveRun, session: SessionRow, settings: AgentRunSettings): ChosenModel | { readonly error: unknown } {
@@ -209,17 +233,8 @@ function resultOf(state: Extract<RunState, { at: 'ended' }>): RunResult {
   };
 }
 
-function historyTokens(
-  profile: ModelProfile,
-  settings: AgentRunSettings,
-  system: string,
-  tools: readonly Tool[],
-): number {
+function historyTokens(profile: ModelProfile, settings: AgentRunSettings, fixedTokens: number): number {
   const window = Math.min(profile.contextWindow, settings.contextWindow ?? profile.contextWindow);
   const answer = Math.min(profile.maxTokens, window * ANSWER_SHARE);
-  const specs = tools.reduce(
-    (sum, tool) => sum + estimateTokens(tool.description) + estimateTokens(JSON.stringify(tool.parameters)),
-    0,
-  );
-  return Math.max(1_000, Math.floor(window * (1 - WINDOW_MARGIN) - answer - estimateTokens(system) - specs));
+  return Math.max(1_000, Math.floor(window * (1 - WINDOW_MARGIN) - answer - fixedTokens));
 }

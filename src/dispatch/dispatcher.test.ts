@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { Type } from 'typebox';
+import * as Type from 'typebox';
 import { isGatewayError } from '#base';
 import type { Channel, Delivery, ModelEvent, ModelRequest, Tool } from '#contract';
 import {

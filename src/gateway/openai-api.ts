@@ -21,6 +21,13 @@ import { statusOf } from './wire-error.ts';
 const BODY_BYTES_MAX = 20 * 1024 * 1024;
 const IMAGES_MAX = 16;
 const HISTORY_MAX = 200;
+const FIRST_CHUNK_AFTER_MS = 100;
+const BEAT_EVERY_MS = 15_000;
+const STREAM_HEADERS = {
+  'Content-Type': 'text/event-stream; charset=utf-8',
+  'Cache-Control': 'no-cache',
+  Connection: 'keep-alive',
+};
 const MODEL_NAMES = /^(?:reins|openclaw)(?:[/:](.+))?$|^agent:(.+)$/;
 
 type ChatRequest = {
@@ -75,7 +82,7 @@ async function whole({ envelope, model }: ChatRequest, response: ServerResponse,
   });
 }
 
-/** The hot path: one write to the socket for each piece of text. A caller that goes away stops nothing: the answer stays in the session. */
+/** The hot path: one chunk for each piece of text. A caller that goes away stops nothing: the answer stays in the session. */
 async function streamed(
   { envelope, model, includeUsage }: ChatRequest,
   response: ServerResponse,
@@ -83,11 +90,23 @@ async function streamed(
   feed: RunFeed,
 ): Promise<void> {
   const head = `{"id":${JSON.stringify(`chatcmpl_${envelope.idempotencyKey}`)},"object":"chat.completion.chunk","created":${Math.floor(ports.clock.now() / 1000)},"model":${JSON.stringify(model)},`;
-  const send = (rest: string) => response.writable && response.write(`data: ${head}${rest}}\n\n`);
-  const sendDelta = (delta: string, finish = 'null') =>
-    send(`"choices":[{"index":0,"delta":${delta},"finish_reason":${finish}}]`);
-  const text = new StreamedText((piece) => sendDelta(`{"content":${JSON.stringify(piece)}}`));
+  const chunk = (rest: string) => `data: ${head}${rest}}\n\n`;
+  const delta = (content: string, finish = 'null') =>
+    chunk(`"choices":[{"index":0,"delta":${content},"finish_reason":${finish}}]`);
+  // The first chunk travels with the first text, the last ones together: every write is a call into the system.
+  let waiting = delta('{"role":"assistant"}');
+  const text = new StreamedText((piece) => {
+    response.write(waiting + delta(`{"content":${JSON.stringify(piece)}}`));
+    waiting = '';
+  });
   const unfollow = feed.follow(envelope.sessionKey, envelope.idempotencyKey, (notice) => text.take(notice));
+  // A model that thinks long, or a tool that works long: the caller and what is between must see that the answer is coming.
+  let stillThere = (): void => undefined;
+  const beat = () => {
+    response.write(waiting === '' ? ': working\n\n' : waiting);
+    waiting = '';
+    stillThere = ports.clock.after(BEAT_EVERY_MS, beat);
+  };
   try {
     const submission = await ports.dispatch.submit(envelope);
     response.writeHead(200, {
@@ -95,34 +114,33 @@ async function streamed(
       'Cache-Control': 'no-cache',
       Connection: 'keep-alive',
     });
-    sendDelta('{"role":"assistant"}');
     // Of a run that was under way before, the beginning is gone: its answer follows as a whole.
     text.begin(submission.status === 'started' ? 'start' : 'end');
+    stillThere = ports.clock.after(FIRST_CHUNK_AFTER_MS, beat);
     const result = await submission.finished;
     text.end(answerText(result));
-    if (result.outcome === 'failed') {
-      response.write(
-        `data: ${JSON.stringify({ error: { message: failureText(result), type: 'api_error', code: result.error?.code } })}\n\n`,
-      );
-    }
-    sendDelta('{}', '"stop"');
-    if (includeUsage) send(`"choices":[],"usage":${JSON.stringify(usageOf(result))}`);
-    response.end('data: [DONE]\n\n');
+    const fault = { message: failureText(result), type: 'api_error', code: result.error?.code };
+    const failure = result.outcome === 'failed' ? `data: ${JSON.stringify({ error: fault })}\n\n` : '';
+    const usage = includeUsage ? chunk(`"choices":[],"usage":${JSON.stringify(usageOf(result))}`) : '';
+    response.end(`${waiting}${failure}${delta('{}', '"stop"')}${usage}data: [DONE]\n\n`);
   } catch (error) {
     if (response.headersSent) response.destroy();
     else refuse(response, error);
   } finally {
+    stillThere();
     unfollow();
   }
 }
 
 /**
  * Turns a run's events into text that only grows: messages are joined by a blank line, and an answer that is asked for again continues
- * where it is the same as what was sent.
+ * where it is the same as what was sent. Pieces of one turn of the event loop leave as one: providers put many small ones in a packet.
  */
 class StreamedText {
   readonly #send: (piece: string) => void;
   #waiting = true;
+  /** Sent in this turn of the event loop, not yet on its way. */
+  #gathered = '';
   #sent = '';
   /** What the run has said, as far as it counts. */
   #said = '';
@@ -160,10 +178,12 @@ class StreamedText {
 
   /** The whole answer is known: what is missing of it follows. */
   end(answer: string): void {
-    if (answer === this.#sent) return;
-    this.#said = answer;
-    this.#flush();
-    if (!this.#sent.endsWith(answer)) this.#push(`\n\n${answer}`);
+    if (answer !== this.#sent) {
+      this.#said = answer;
+      this.#flush();
+      if (!this.#sent.endsWith(answer)) this.#push(`\n\n${answer}`);
+    }
+    this.#leave();
   }
 
   #flush(): void {
@@ -174,6 +194,14 @@ class StreamedText {
 
   #push(piece: string): void {
     this.#sent += piece;
+    if (this.#gathered === '') setImmediate(() => this.#leave());
+    this.#gathered += piece;
+  }
+
+  #leave(): void {
+    if (this.#gathered === '') return;
+    const piece = this.#gathered;
+    this.#gathered = '';
     this.#send(piece);
   }
 }

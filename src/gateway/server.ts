@@ -157,15 +157,13 @@ class Gateway implements RunningGateway, Broadcaster, GatewayStatus {
       channelLabels: {},
       heartbeatSeconds: 0,
       defaultAgentId: agents.defaultId(),
-      agents: agents
-        .list()
-        .map(({ id, name }) => ({
-          agentId: id,
-          name,
-          isDefault: id === agents.defaultId(),
-          heartbeat: { enabled: false },
-          sessions: summary,
-        })),
+      agents: agents.list().map(({ id, name }) => ({
+        agentId: id,
+        name,
+        isDefault: id === agents.defaultId(),
+        heartbeat: { enabled: false },
+        sessions: summary,
+      })),
       sessions: summary,
     };
   }

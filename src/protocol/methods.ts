@@ -1,4 +1,5 @@
-import { type Static, type TSchema, Type } from 'typebox';
+import type { Static, TSchema } from 'typebox';
+import * as Type from 'typebox';
 import { APPROVAL_DECISIONS } from '#domain';
 import type { Scope } from './connect.ts';
 

@@ -15,7 +15,7 @@ export function openSqlite(file: string): SqliteDatabase {
     database = new DatabaseSync(file, { enableForeignKeyConstraints: true, timeout: 0 });
     // WAL with `normal` survives the death of the process; only the death of the machine can lose the last commits.
     database.exec(
-      'PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;',
+      'PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 4000;',
     );
     database.exec('BEGIN IMMEDIATE; COMMIT;');
   } catch (cause) {
