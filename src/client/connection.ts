@@ -16,6 +16,8 @@ export type Identity = {
   /** `ws:` or `wss:` address of the gateway. */
   readonly url: string;
   readonly token?: string;
+  /** For a gateway whose shared secret is a password. */
+  readonly password?: string;
   readonly clientId: 'gateway-client' | 'webchat-ui';
   readonly mode: 'backend' | 'webchat';
   readonly scopes: readonly string[];
@@ -116,7 +118,8 @@ export class Connection {
   }
 
   #sendConnect(): void {
-    const { clientId, mode, scopes, caps = [], version, platform, token } = this.#identity;
+    const { clientId, mode, scopes, caps = [], version, platform, token, password } = this.#identity;
+    const auth = { ...(token === undefined ? {} : { token }), ...(password === undefined ? {} : { password }) };
     this.send({
       type: 'req',
       id: this.#connectId,
@@ -128,7 +131,7 @@ export class Connection {
         role: 'operator',
         scopes,
         caps,
-        ...(token === undefined ? {} : { auth: { token } }),
+        ...(Object.keys(auth).length === 0 ? {} : { auth }),
       },
     });
   }

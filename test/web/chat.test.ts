@@ -121,12 +121,12 @@ test('T2: a token of another origin is not used, and a wrong one leads back to t
     sessionStorage.setItem('reins:token', JSON.stringify({ origin: 'http://evil.test', token: 't' })),
   );
   await page.reload();
-  await page.getByLabel('Gateway token').fill('wrong');
+  await page.getByLabel('Gateway token or password').fill('wrong');
   assert.equal(gateway.connectAttempts, 0);
   await page.getByRole('button', { name: 'Connect' }).click();
   await page.getByRole('alert').getByText('token mismatch').waitFor();
   assert.equal(await page.evaluate(() => sessionStorage.getItem('reins:token')), null);
-  await page.getByLabel('Gateway token').fill(gateway.token);
+  await page.getByLabel('Gateway token or password').fill(gateway.token);
   await page.getByRole('button', { name: 'Connect' }).click();
   await field(page).waitFor();
 });

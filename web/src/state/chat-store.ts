@@ -67,10 +67,12 @@ export class ChatStore {
   #listTimer: ReturnType<typeof setTimeout> | undefined;
   #defaultAgent = 'main';
 
-  constructor(token: string) {
+  /** @param secret the gateway's token, or its password where it has one: the gateway looks at the one it knows */
+  constructor(secret: string) {
     this.#client = new GatewayClient({
       url: gatewayAddress(location.href),
-      token,
+      token: secret,
+      password: secret,
       clientId: 'webchat-ui',
       mode: 'webchat',
       scopes: ['operator.read', 'operator.write', 'operator.approvals'],

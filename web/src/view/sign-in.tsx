@@ -33,13 +33,13 @@ export function SignIn({ problem, onToken }: Facts): JSX.Element {
             </div>
           </div>
         ) : null}
-        <label for="token">Gateway token</label>
+        <label for="token">Gateway token or password</label>
         <input
           id="token"
           type="password"
           autoComplete="off"
           spellcheck={false}
-          placeholder="paste the token here"
+          placeholder="paste it here"
           value={token.value}
           onInput={(event) => {
             token.value = event.currentTarget.value;
