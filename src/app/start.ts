@@ -20,8 +20,9 @@ import {
 } from '#config';
 import { commandList } from '#dispatch';
 import { type AuthSettings, type GatewayPorts, type GatewaySettings, startGateway } from '#gateway';
-import { ensurePrivateFolder, type Log, type LogLevel, openLog } from '#host';
+import { ensurePrivateFolder, giveBackMemory, type Log, type LogLevel, openLog } from '#host';
 import { type Core, openCore } from './core.ts';
+import { onIdleMoments } from './idle-moments.ts';
 
 export type StartOptions = {
   readonly env: NodeJS.ProcessEnv;
@@ -120,6 +121,7 @@ async function start({ options, env, paths, loaded, log }: Parts): Promise<Runni
     await core.dispatcher.start();
     const chosen = chosenModel(core, settings());
     const gateway = await startGateway(gatewayPorts({ options, core, config, watch, authOf, log, paths }));
+    const leaveIdle = onIdleMoments(core.dispatcher, clock, giveBackMemory);
     const url = `http://${shownHost(gateway.host)}:${gateway.port}`;
     log.info('The gateway is ready', {
       url,
@@ -144,6 +146,7 @@ async function start({ options, env, paths, loaded, log }: Parts): Promise<Runni
         closing ??= (async () => {
           log.info('The gateway is going down', { reason });
           watch.close();
+          leaveIdle();
           // Clients hear of it first; the runs under way get a moment.
           await Promise.all([gateway.close(reason), core.close()]);
           log.close();
