@@ -1,130 +1,38 @@
-import { GatewayError } from '#base';
+import { GatewayError, printableLine } from '#base';
 
 const PASSED_ON = new Set(['PATH', 'HOME', 'LANG', 'TERM', 'TZ', 'USER', 'LOGNAME', 'TMPDIR']);
+const SEARCH_PATH_DEFAULT = '/usr/local/bin:/usr/bin:/bin';
 const NAME = /^[A-Z_][A-Z0-9_]{0,63}$/;
 const VALUE_CHARACTERS_MAX = 32_768;
 const OVERRIDES_MAX = 64;
 
-/** Names that make a program load, run or trust something else (security model T10), compared in upper case. */
-const REFUSED_NAMES = new Set([
-  ...[
-    'PATH',
-    'HOME',
-    'SHELL',
-    'ENV',
-    'PS4',
-    'PROMPT_COMMAND',
-    'SHELLOPTS',
-    'BASHOPTS',
-    'IFS',
-    'CDPATH',
-    'GLOBIGNORE',
-    'FPATH',
-    'ZDOTDIR',
-  ],
-  ...[
-    'PAGER',
-    'MANPAGER',
-    'LESSOPEN',
-    'LESSCLOSE',
-    'EDITOR',
-    'VISUAL',
-    'BROWSER',
-    'CC',
-    'CXX',
-    'CPP',
-    'LD',
-    'AR',
-    'AS',
-    'MAKEFLAGS',
-    'RUSTC',
-  ],
-  ...[
-    'SSL_CERT_FILE',
-    'SSL_CERT_DIR',
-    'CURL_CA_BUNDLE',
-    'REQUESTS_CA_BUNDLE',
-    'CURL_HOME',
-    'WGETRC',
-    'NETRC',
-    'INPUTRC',
-    'TERMINFO',
-  ],
-  ...[
-    'TERMINFO_DIRS',
-    'HOSTALIASES',
-    'LOCALDOMAIN',
-    'RES_OPTIONS',
-    'GCONV_PATH',
-    'NLSPATH',
-    'MALLOC_CHECK_',
-    'GEM_HOME',
-    'GEM_PATH',
-  ],
-  ...[
-    'JAVA_TOOL_OPTIONS',
-    '_JAVA_OPTIONS',
-    'JDK_JAVA_OPTIONS',
-    'CLASSPATH',
-    'GOFLAGS',
-    'GOPROXY',
-    'GOPRIVATE',
-    'GONOSUMDB',
-    'GOSUMDB',
-  ],
-  ...[
-    'DOCKER_HOST',
-    'DOCKER_CONFIG',
-    'KUBECONFIG',
-    'AWS_CONFIG_FILE',
-    'AWS_SHARED_CREDENTIALS_FILE',
-    'OPENSSL_CONF',
-    'OPENSSL_MODULES',
-  ],
-  ...[
-    'TAR_OPTIONS',
-    'GREP_OPTIONS',
-    'RSYNC_RSH',
-    'SUDO_ASKPASS',
-    'DYLD_LIBRARY_PATH',
-    'XDG_CONFIG_HOME',
-    'XDG_DATA_HOME',
-    'XDG_CONFIG_DIRS',
-  ],
-]);
+// Names that make a program load, run or trust something else (security model T10), compared in upper case.
+const REFUSED_NAMES = new Set(
+  [
+    // what is found and how a shell reads
+    'PATH HOME SHELL ENV PS4 PROMPT_COMMAND SHELLOPTS BASHOPTS IFS CDPATH GLOBIGNORE FPATH ZDOTDIR',
+    // programs that programs start
+    'PAGER MANPAGER LESS LESSOPEN LESSCLOSE EDITOR VISUAL BROWSER CC CXX CPP LD AR AS RUSTC SUDO_ASKPASS RSYNC_RSH',
+    // options that build tools obey
+    'MAKEFLAGS GNUMAKEFLAGS MFLAGS RUSTFLAGS GOFLAGS GOPROXY GOPRIVATE GONOSUMDB GONOSUMCHECK GOSUMDB GOENV GOROOT',
+    'TAR_OPTIONS GREP_OPTIONS JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS CLASSPATH DENO_DIR TSX_TSCONFIG_PATH',
+    // whom to trust
+    'SSL_CERT_FILE SSL_CERT_DIR CURL_CA_BUNDLE REQUESTS_CA_BUNDLE OPENSSL_CONF OPENSSL_MODULES OPENSSL_ENGINES',
+    // files that tools read by themselves
+    'CURL_HOME WGETRC NETRC INPUTRC TERMINFO TERMINFO_DIRS TERMCAP XDG_CONFIG_HOME XDG_DATA_HOME XDG_CONFIG_DIRS',
+    'DOCKER_HOST DOCKER_CONFIG KUBECONFIG AWS_CONFIG_FILE AWS_SHARED_CREDENTIALS_FILE GEM_HOME GEM_PATH BOTO_CONFIG',
+    // the C library
+    'HOSTALIASES LOCALDOMAIN RES_OPTIONS GCONV_PATH NLSPATH LOCPATH MALLOC_CHECK_ GLIBC_TUNABLES TZDIR',
+  ].flatMap((names) => names.split(' ')),
+);
 const REFUSED_PREFIXES = [
-  ...[
-    'LD_',
-    'DYLD_',
-    'NODE_',
-    'NPM_',
-    'YARN_',
-    'PNPM_',
-    'BASH_',
-    'GIT_',
-    'SSH_',
-    'PYTHON',
-    'PIP_',
-    'UV_',
-    'PERL',
-    'RUBY',
-    'BUNDLE_',
-    'LUA_',
-  ],
-  ...[
-    'CARGO_',
-    'RUSTUP_',
-    'MAVEN_',
-    'GRADLE_',
-    'PHP',
-    'GHC',
-    'REINS_',
-    'OPENCLAW_',
-    'ASAN_',
-    'LSAN_',
-    'TSAN_',
-    'UBSAN_',
-  ],
+  ...['LD_', 'DYLD_', 'BASH_', 'GIT_', 'SSH_', 'REINS_', 'OPENCLAW_'],
+  ...['NODE_', 'NPM_', 'YARN_', 'PNPM_', 'BUN_', 'PYTHON', 'PIP_', 'UV_', 'PERL', 'RUBY', 'BUNDLE_', 'LUA_', 'PHP'],
+  ...['CARGO_', 'RUSTUP_', 'MAVEN_', 'GRADLE_', 'GHC', 'CMAKE_', 'ASAN_', 'LSAN_', 'MSAN_', 'TSAN_', 'UBSAN_'],
+];
+const REFUSED_SUFFIXES = [
+  ...['_PROXY', '_PRELOAD', '_WRAPPER', '_CA_BUNDLE', '_CERT_FILE', '_CERT_DIR', '_CONFIG_FILE', '_CONFIG_PATH'],
+  ...['_INDEX_URL', '_REGISTRY', '_EDITOR', '_PAGER', '_ASKPASS', '_RSH'],
 ];
 
 /**
@@ -140,7 +48,7 @@ export function childEnvironment(
   for (const [name, value] of Object.entries(source)) {
     if (value !== undefined && (PASSED_ON.has(name) || name.startsWith('LC_'))) environment[name] = value;
   }
-  environment['PATH'] ??= '/usr/local/bin:/usr/bin:/bin';
+  environment['PATH'] ??= SEARCH_PATH_DEFAULT;
   return { ...environment, ...checkedOverrides(overrides) };
 }
 
@@ -151,26 +59,25 @@ export function checkedOverrides(overrides: Readonly<Record<string, unknown>>): 
   const checked: Record<string, string> = {};
   for (const name of names) {
     const value = overrides[name];
-    const upper = name.toUpperCase();
-    if (
-      REFUSED_NAMES.has(upper) ||
-      upper.endsWith('_PROXY') ||
-      REFUSED_PREFIXES.some((prefix) => upper.startsWith(prefix))
-    ) {
-      throw refused(name, 'it could change what is run or trusted');
-    }
+    if (isRefused(name.toUpperCase())) throw refused(name, 'it could change what is run or trusted');
     if (!NAME.test(name)) throw refused(name, 'a name has upper-case letters, digits and "_", at most 64');
     if (typeof value !== 'string') throw refused(name, 'its value must be text');
-    if (value.includes('\0') || value.length > VALUE_CHARACTERS_MAX)
-      throw refused(name, 'its value holds a NUL or is too long');
+    if (value.includes('\0')) throw refused(name, 'its value holds a NUL');
+    if (value.length > VALUE_CHARACTERS_MAX) throw refused(name, 'its value is too long');
     checked[name] = value;
   }
   return checked;
 }
 
+const isRefused = (upper: string): boolean =>
+  REFUSED_NAMES.has(upper) ||
+  REFUSED_PREFIXES.some((prefix) => upper.startsWith(prefix)) ||
+  REFUSED_SUFFIXES.some((suffix) => upper.endsWith(suffix));
+
 function refused(name: string, why: string): GatewayError {
-  return new GatewayError('ENV_REFUSED', `The environment variable "${name}" is refused: ${why}`, {
-    detail: { name },
+  const shown = printableLine(name, 100);
+  return new GatewayError('ENV_REFUSED', `The environment variable "${shown}" is refused: ${why}`, {
+    detail: { name: shown },
     next: 'Leave it out, or set it inside a script that you own.',
   });
 }

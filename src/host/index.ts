@@ -1,15 +1,11 @@
 export { AppendFile } from './append-file.ts';
 export { type FileMode, writeFileAtomic, writeFileAtomicSync } from './atomic-file.ts';
 export { checkedOverrides, childEnvironment } from './child-environment.ts';
+export type { ProcessEnd } from './child-group.ts';
+export { resolveExecutable } from './executables.ts';
+export { giveBackMemory } from './idle-memory.ts';
 export { LOG_LEVELS, type Log, type LogFields, type LogLevel, type LogOptions, openLog, silentLog } from './log.ts';
 export { OutputBuffer } from './output-buffer.ts';
 export { ensurePrivateFolder } from './private-folder.ts';
-export {
-  type ProcessEnd,
-  Processes,
-  type RunningProcess,
-  resolveExecutable,
-  type SpawnOptions,
-  type SpawnPlan,
-} from './processes.ts';
-export { type FileFacts, openWorkspace, type WorkspaceFiles } from './workspace-files.ts';
+export { Processes, type RunningProcess, type SpawnOptions, type SpawnPlan, type SpawnStep } from './processes.ts';
+export { type FileFacts, openWorkspace, type ReadLimits, type WorkspaceFiles } from './workspace-files.ts';

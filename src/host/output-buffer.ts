@@ -1,4 +1,5 @@
 import { StringDecoder } from 'node:string_decoder';
+import { cutAtCharacter } from '#base';
 
 /**
  * What a process printed, within a bound: the beginning and the end are kept, and how much between them was dropped. Bytes become text
@@ -9,6 +10,7 @@ export class OutputBuffer {
   readonly #tailMax: number;
   readonly #decoders = new Map<string, StringDecoder>();
   #head = '';
+  #headIsFull = false;
   #tail = '';
   #dropped = 0;
   #total = 0;
@@ -19,7 +21,7 @@ export class OutputBuffer {
     this.#tailMax = options.charactersMax - this.#headMax;
   }
 
-  /** Characters seen so far, dropped ones too. */
+  /** Characters (UTF-16 units) seen so far, dropped ones too. */
   get total(): number {
     return this.#total;
   }
@@ -36,31 +38,52 @@ export class OutputBuffer {
     return text;
   }
 
+  /** The streams have ended: half a character that waits for its rest becomes U+FFFD. */
   end(): void {
     for (const decoder of this.#decoders.values()) this.#add(decoder.end());
     this.#decoders.clear();
   }
 
   text(): string {
-    if (this.#dropped === 0) return this.#head + this.#tail;
-    return `${this.#head}\n[… ${this.#dropped} characters left out …]\n${this.#tail}`;
+    return this.since(0);
+  }
+
+  /** What came after the first `position` characters, as far as it is kept. */
+  since(position: number): string {
+    const head = this.#head.slice(position);
+    const tailStart = this.#head.length + this.#dropped;
+    if (position >= tailStart) return this.#tail.slice(position - tailStart);
+    if (this.#dropped === 0) return head + this.#tail;
+    const gap = tailStart - Math.max(position, this.#head.length);
+    return `${head}\n[… ${gap} characters left out …]\n${this.#tail}`;
+  }
+
+  /** The newest `charactersMax` characters. */
+  latest(charactersMax: number): string {
+    const text = this.#head.length + this.#tail.length <= charactersMax ? this.text() : this.#tail;
+    const start = Math.max(0, text.length - charactersMax);
+    return text.slice(isLowSurrogate(text, start) ? start + 1 : start);
   }
 
   #add(text: string): void {
     this.#total += text.length;
-    const room = this.#headMax - this.#head.length;
-    if (room > 0 && this.#tail === '') {
-      this.#head += text.slice(0, room);
-      this.#tail += text.slice(room);
-    } else this.#tail += text;
-    if (this.#tail.length > this.#tailMax) this.#cutTail();
-  }
-
-  #cutTail(): void {
+    let rest = text;
+    if (!this.#headIsFull) {
+      const kept = cutAtCharacter(text, this.#headMax - this.#head.length);
+      this.#head += kept;
+      rest = text.slice(kept.length);
+      this.#headIsFull = rest !== '';
+    }
+    this.#tail += rest;
+    if (this.#tail.length <= this.#tailMax) return;
     let from = this.#tail.length - this.#tailMax;
-    const first = this.#tail.charCodeAt(from);
-    if (first >= 0xdc00 && first <= 0xdfff) from++;
+    if (isLowSurrogate(this.#tail, from)) from++;
     this.#dropped += from;
     this.#tail = this.#tail.slice(from);
   }
+}
+
+function isLowSurrogate(text: string, at: number): boolean {
+  const unit = text.charCodeAt(at);
+  return unit >= 0xdc00 && unit <= 0xdfff;
 }

@@ -1,6 +1,15 @@
+/**
+ * What pressing a key comes to where there is a pipe and no terminal: bytes to write, or what the terminal would have done itself.
+ * Enter is a line feed, because nothing on the way turns a carriage return into one.
+ */
+export type KeyPress =
+  | { readonly bytes: Uint8Array }
+  | { readonly signal: 'SIGINT' | 'SIGQUIT' }
+  | { readonly isEndOfInput: true };
+
 const KEYS: Readonly<Record<string, string>> = {
-  enter: '\r',
-  return: '\r',
+  enter: '\n',
+  return: '\n',
   tab: '\t',
   escape: '\u001b',
   esc: '\u001b',
@@ -18,15 +27,25 @@ const KEYS: Readonly<Record<string, string>> = {
   pagedown: '\u001b[6~',
 };
 
-/** What a terminal sends for a key by its usual name (`Enter`, `Up`, `C-c`, `M-x`, one character), or undefined. */
-export function keyBytes(name: string): string | undefined {
-  const plain = KEYS[name.toLowerCase()];
-  if (plain !== undefined) return plain;
-  const [, modifier, key] = /^([CM])-(.)$/i.exec(name) ?? [];
-  if (modifier?.toLowerCase() === 'm') return `\u001b${key}`;
-  if (modifier !== undefined && key !== undefined) {
-    const code = key.toUpperCase().charCodeAt(0);
-    return code >= 0x40 && code <= 0x5f ? String.fromCharCode(code - 0x40) : undefined;
-  }
-  return [...name].length === 1 ? name : undefined;
+export const KEY_NAMES =
+  'Enter, Tab, Escape, Space, Backspace, Delete, Up, Down, Left, Right, Home, End, PageUp, PageDown, C-c, C-d, M-x, or one character';
+
+/** For a key by its usual name (`Enter`, `Up`, `C-c`, `M-x`, one character); undefined for one that does not exist. */
+export function keyPress(name: string): KeyPress | undefined {
+  const known = Object.hasOwn(KEYS, name.toLowerCase()) ? KEYS[name.toLowerCase()] : undefined;
+  if (known !== undefined) return typed(known);
+  const [, modifier, key] = /^([CM])-(.)$/iu.exec(name) ?? [];
+  if (modifier === undefined || key === undefined) return [...name].length === 1 ? typed(name) : undefined;
+  if (modifier.toLowerCase() === 'm') return typed(`\u001b${key}`);
+  return controlKey(key.toUpperCase());
 }
+
+function controlKey(key: string): KeyPress | undefined {
+  if (key === 'C') return { signal: 'SIGINT' };
+  if (key === '\\') return { signal: 'SIGQUIT' };
+  if (key === 'D') return { isEndOfInput: true };
+  const code = key.charCodeAt(0);
+  return code >= 0x40 && code <= 0x5f ? typed(String.fromCharCode(code - 0x40)) : undefined;
+}
+
+const typed = (text: string): KeyPress => ({ bytes: Buffer.from(text) });

@@ -11,16 +11,31 @@ export type KnownProcess = {
   readonly running: RunningProcess;
   endedAt?: number;
   end?: ProcessEnd;
-  /** How much of the output `poll` has shown. */
+  /** It was ended because its time was over, after so many seconds. */
+  timedOutAfterS?: number;
+  /** How many characters of the output a model has seen. */
   shown: number;
 };
 
-const RUNNING_MAX = 32;
+export type StartFacts = {
+  readonly plan: SpawnPlan;
+  readonly command: string;
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly input: 'none' | 'open';
+  readonly timeoutS: number;
+  readonly sessionKey: SessionKey;
+  onOutput(): void;
+};
+
+const RUNNING_MAX = 64;
+const RUNNING_IN_SESSION_MAX = 16;
 const ENDED_MAX = 64;
 const ENDED_KEPT_MS = 30 * 60_000;
 const CHARACTERS_MAX = 200_000;
+const KILL_AFTER_MS = 2_000;
 
-/** The processes of all sessions, each seen only by its own; shared by exec and process. */
+/** The processes of all sessions, each seen only by its own; shared by exec and process. What has ended is kept for a while, not for ever. */
 export class ProcessTable {
   readonly #processes: Processes;
   readonly #clock: Clock;
@@ -31,25 +46,15 @@ export class ProcessTable {
     this.#clock = options.clock;
   }
 
-  start(facts: {
-    readonly plan: SpawnPlan;
-    readonly command: string;
-    readonly cwd: string;
-    readonly env: Readonly<Record<string, string>>;
-    readonly sessionKey: SessionKey;
-    onOutput(): void;
-  }): KnownProcess {
+  /** @throws {GatewayError} `PROCESS_FAILED` too many are running; `GATEWAY_STOPPING` */
+  start(facts: StartFacts): KnownProcess {
     this.#forgetOld();
-    const busy = [...this.#known.values()].filter((known) => known.end === undefined).length;
-    if (busy >= RUNNING_MAX) {
-      throw new GatewayError('PROCESS_FAILED', `${RUNNING_MAX} commands are already running`, {
-        next: 'End one first with the process tool.',
-      });
-    }
+    this.#assertRoom(facts.sessionKey);
     const running = this.#processes.start(facts.plan, {
       cwd: facts.cwd,
       env: facts.env,
       charactersMax: CHARACTERS_MAX,
+      input: facts.input,
       onOutput: facts.onOutput,
     });
     const known: KnownProcess = {
@@ -61,7 +66,12 @@ export class ProcessTable {
       shown: 0,
     };
     this.#known.set(known.id, known);
+    const cancel = this.#clock.after(facts.timeoutS * 1000, () => {
+      known.timedOutAfterS = facts.timeoutS;
+      void this.end(known);
+    });
     void running.ended.then((end) => {
+      cancel();
       known.end = end;
       known.endedAt = this.#clock.now();
     });
@@ -75,26 +85,55 @@ export class ProcessTable {
 
   /** @throws {GatewayError} `PROCESS_UNKNOWN`, also for another session's process */
   get(sessionKey: SessionKey, id: string): KnownProcess {
-    const known = this.#known.get(id);
-    if (known?.sessionKey === sessionKey) return known;
+    const own = this.list(sessionKey);
+    const known = own.find((process) => process.id === id);
+    if (known) return known;
     const near = nearestName(
       id,
-      this.list(sessionKey).map((p) => p.id),
+      own.map((process) => process.id),
     );
-    throw new GatewayError('PROCESS_UNKNOWN', `There is no process "${id}" in this session`, {
-      next: near ? `Did you mean ${near}?` : 'Use action list to see them.',
-    });
+    throw new GatewayError(
+      'PROCESS_UNKNOWN',
+      `There is no process "${id.slice(0, 64)}" in this session${near ? `; there is ${near}` : ''}`,
+      {
+        next: 'Use action list to see them.',
+      },
+    );
+  }
+
+  /** Ends it, hard where it does not end by itself in 2 s; resolves when it has ended. */
+  async end(known: KnownProcess): Promise<void> {
+    known.running.kill('SIGTERM');
+    const cancel = this.#clock.after(KILL_AFTER_MS, () => known.running.kill('SIGKILL'));
+    await known.running.ended;
+    cancel();
   }
 
   remove(known: KnownProcess): void {
     this.#known.delete(known.id);
   }
 
+  #assertRoom(sessionKey: SessionKey): void {
+    const running = [...this.#known.values()].filter((known) => known.end === undefined);
+    const own = running.filter((known) => known.sessionKey === sessionKey);
+    if (running.length < RUNNING_MAX && own.length < RUNNING_IN_SESSION_MAX) return;
+    throw new GatewayError(
+      'PROCESS_FAILED',
+      `Not run: ${own.length} commands of this session are running already, and that is enough`,
+      {
+        next: 'End one first with the process tool.',
+      },
+    );
+  }
+
   #forgetOld(): void {
     const now = this.#clock.now();
-    const ended = [...this.#known.values()].filter((known) => known.endedAt !== undefined);
-    for (const known of ended) if (now - (known.endedAt ?? now) > ENDED_KEPT_MS) this.#known.delete(known.id);
-    for (const known of ended.slice(0, Math.max(0, ended.length - ENDED_MAX))) this.#known.delete(known.id);
+    const ended = [...this.#known.values()]
+      .filter((known) => known.endedAt !== undefined)
+      .sort((a, b) => (b.endedAt ?? now) - (a.endedAt ?? now));
+    for (const [i, known] of ended.entries()) {
+      if (i >= ENDED_MAX || now - (known.endedAt ?? now) > ENDED_KEPT_MS) this.#known.delete(known.id);
+    }
   }
 
   #freshId(): string {

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { Tool } from '#contract';
+import type { Tool, ToolResult } from '#contract';
 import { textResult } from '#contract';
 import { openWorkspace } from '#host';
 
@@ -15,15 +15,16 @@ export const write: Tool = {
     content: Type.String({ maxLength: CHARACTERS_MAX, description: 'The whole new content.' }),
   }),
   effect: 'writes',
-  async execute({ path, content }, { workspace }) {
-    const files = await openWorkspace(workspace);
-    const bytes = Buffer.from(content as string);
-    const { replaced } = await files.writeBytes(path as string, bytes);
-    const name = files.relative(path as string);
-    return textResult(`${replaced ? 'Replaced' : 'Created'} ${name} (${bytes.length} bytes).`, {
-      path: name,
-      bytes: bytes.length,
-      replaced,
-    });
-  },
+  execute: async (args, { workspace }) => await writeFile(args as WriteArguments, workspace),
 };
+
+type WriteArguments = { readonly path: string; readonly content: string };
+
+async function writeFile({ path, content }: WriteArguments, workspace: string): Promise<ToolResult> {
+  const files = await openWorkspace(workspace);
+  const bytes = Buffer.from(content);
+  const { replaced } = await files.writeBytes(path, bytes);
+  const name = files.relative(path);
+  const details = { path: name, bytes: bytes.length, replaced };
+  return textResult(`${replaced ? 'Replaced' : 'Created'} ${name} (${bytes.length} bytes).`, details);
+}
