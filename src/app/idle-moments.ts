@@ -2,7 +2,7 @@ import type { Clock } from '#base';
 import type { Dispatch } from '#dispatch';
 
 const RUNS_BEFORE = 20;
-const IDLE_MS = 3_000;
+const IDLE_MS = 1_000;
 
 /** Calls `action` when nothing has run for a moment after a good many runs. @returns how to stop watching */
 export function onIdleMoments(dispatch: Dispatch, clock: Clock, action: () => void): () => void {
