@@ -230,6 +230,19 @@ test('M-16: the start of a call with effects is recorded before it', async () =>
   assert.equal(story(branch), 'u:go a:+c1 (tool-start) =c1 a:done');
 });
 
+test('M-16: a call that waits for an approval has not started', async () => {
+  const asking = tool(
+    'asking',
+    async (_args, { ports, signal }) => {
+      const verdict = await ports.exec.authorise({} as never, signal);
+      return textOfResult(verdict.allowed ? 'ran' : verdict.reason);
+    },
+    'writes-when-allowed',
+  );
+  const { branch } = await play({ replies: [call(['c1', 'asking']), say('done')], tools: [asking] });
+  assert.equal(story(branch), 'u:go a:+c1 =c1 a:done', 'refused: no start');
+});
+
 test('M-19: a result over the bound is cut and says so', async () => {
   const big = tool('big', () => Promise.resolve(textOfResult('line of words\n'.repeat(1000))));
   const { branch } = await play({ replies: [call(['c1', 'big']), say('done')], tools: [big] });

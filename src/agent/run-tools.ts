@@ -76,19 +76,33 @@ async function outcomeOf(call: ToolCallBlock, facts: ToolCallFacts, run: ToolRun
   const context = run.contextFor(call.id, (content) =>
     run.emit({ type: 'tool-delta', turn: run.turn, call: facts, content }),
   );
-  if (tool.effect === 'writes') {
+  const started = () =>
     run.append({
       type: 'custom',
       customType: ENTRY.toolStart,
       data: { runId: context.runId, callId: call.id, name: call.name },
     });
-  }
+  if (tool.effect === 'writes') started();
   try {
-    return await tool.execute(checked.args, context);
+    return await tool.execute(
+      checked.args,
+      tool.effect === 'writes-when-allowed' ? startedWhenAllowed(context, started) : context,
+    );
   } catch (error) {
     if (run.signal.aborted) return { ...failed('Stopped before it finished.'), outcome: 'aborted' };
     return failed(messageOf(error));
   }
+}
+
+/** The same context, with the call's start recorded when the gate lets it through: a question that waits for a person is no start. */
+function startedWhenAllowed(context: ToolContext, started: () => void): ToolContext {
+  const { exec } = context.ports;
+  const authorise: typeof exec.authorise = async (request, signal) => {
+    const verdict = await exec.authorise(request, signal);
+    if (verdict.allowed) started();
+    return verdict;
+  };
+  return { ...context, ports: { ...context.ports, exec: { authorise } } };
 }
 
 const failed = (text: string): Outcome => ({ content: [{ type: 'text', text }], outcome: 'failed' });

@@ -14,7 +14,7 @@ export function runSettings(agent: AgentSettings): AgentRunSettings {
     workspace: agent.workspace,
     ...(primary === undefined ? {} : { model: primary }),
     ...(agent.provider === undefined ? {} : { provider: agent.provider }),
-    thinking: agent.thinking,
+    ...(agent.thinking === undefined ? {} : { thinking: agent.thinking }),
     exchanges: agent.memory.shortTermTurns,
     ...(agent.contextWindow === undefined ? {} : { contextWindow: agent.contextWindow }),
     limits: { turns: agent.maxTurns, identicalTurns: IDENTICAL_TURNS_MAX },

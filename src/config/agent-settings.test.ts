@@ -16,7 +16,6 @@ test('without agents in the config there is one, main, with the defaults', () =>
     name: 'main',
     workspace: '/home/anna/.reins/workspace',
     model: { fallbacks: [] },
-    thinking: 'off',
     workspaceOnly: true,
     maxToolResultTokens: 8_192,
     truncationMessage: config.tools.truncationMessage,

@@ -35,7 +35,8 @@ export type AgentSettings = {
   readonly model: { readonly primary?: string; readonly fallbacks: readonly string[] };
   /** The provider of a model that names none. */
   readonly provider?: string;
-  readonly thinking: ThinkingLevel;
+  /** Absent: low for a model that reasons, else off. */
+  readonly thinking?: ThinkingLevel;
   readonly toolRules: readonly ToolRules[];
   readonly exec: ExecSettings;
   readonly workspaceOnly: boolean;
@@ -87,13 +88,14 @@ export function agentSettings(
   const provider = ownModel ? entry.provider : defaults.provider;
   const workspace = entry?.workspace ?? (id === defaultAgent(config) ? defaults.workspace : undefined);
   const contextWindow = entry?.contextWindow ?? defaults.contextWindow;
+  const thinking = entry?.thinkingDefault ?? defaults.thinkingDefault;
   return {
     id,
     name: entry?.name ?? entry?.identity.name ?? id,
     workspace: paths.workspaceFor(id, workspace),
     model: modelChoiceOf(ownModel ? entry.model : defaults.model),
     ...(provider === undefined ? {} : { provider }),
-    thinking: entry?.thinkingDefault ?? defaults.thinkingDefault,
+    ...(thinking === undefined ? {} : { thinking }),
     toolRules: [rulesOf(config.tools, 'tools'), ...(own ? [rulesOf(own, `agents.list "${id}".tools`)] : [])],
     exec: execOf(config.tools.exec, own?.exec),
     workspaceOnly: own?.fs.workspaceOnly ?? config.tools.fs.workspaceOnly,

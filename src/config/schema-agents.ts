@@ -27,10 +27,6 @@ export const memoryKeys = () => ({
 
 /** What an agent may say otherwise, with the default for those that do not. */
 const settingKeys = () => ({
-  thinkingDefault: Type.Enum([...THINKING_LEVELS], {
-    default: 'off',
-    description: 'How much the model thinks before it answers.',
-  }),
   timeoutSeconds: Type.Integer({
     minimum: 1,
     maximum: 172_800,
@@ -51,6 +47,11 @@ const settingKeys = () => ({
 });
 
 const optionalKeys = () => ({
+  thinkingDefault: Type.Optional(
+    Type.Enum([...THINKING_LEVELS], {
+      description: 'How much the model thinks before it answers; absent: low for a model that can, else off.',
+    }),
+  ),
   workspace: Type.Optional(
     Type.String({
       minLength: 1,

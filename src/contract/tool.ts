@@ -39,8 +39,11 @@ export type Tool = {
   readonly description: string;
   /** A TypeBox object schema. Arguments are validated against it before `execute`. */
   readonly parameters: TSchema;
-  /** `writes`: a second execution could change something again, so its start is recorded before it. */
-  readonly effect: 'reads' | 'writes';
+  /**
+   * What a second execution could do. `reads`: nothing. `writes`: change something again, so its start is recorded before it.
+   * `writes-when-allowed`: the same, from the moment when the exec gate has allowed it; before that nothing has happened.
+   */
+  readonly effect: 'reads' | 'writes' | 'writes-when-allowed';
   /** Older or looser forms that models send, brought to the schema's form; must not throw. */
   prepare?(args: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>;
   execute(args: Readonly<Record<string, unknown>>, context: ToolContext): Promise<ToolResult>;

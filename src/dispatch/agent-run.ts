@@ -11,7 +11,8 @@ export type AgentRunSettings = {
   readonly model?: string;
   /** A config that names provider and model apart. */
   readonly provider?: string;
-  readonly thinking: ThinkingLevel;
+  /** Absent: low for a model that reasons, else off. */
+  readonly thinking?: ThinkingLevel;
   /** Exchanges that history keeps. */
   readonly exchanges: number;
   /** Overrides the model's own window, in tokens. */

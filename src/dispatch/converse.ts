@@ -64,7 +64,11 @@ export class Conversation {
     const chosen = this.#chosen(run, session, settings);
     if (!('profile' in chosen)) return this.#unanswerable(run, transcript, chosen);
     const { profile } = chosen;
-    const thinking = run.envelope.options?.thinking ?? session.thinkingLevel ?? settings.thinking;
+    const thinking =
+      run.envelope.options?.thinking ??
+      session.thinkingLevel ??
+      settings.thinking ??
+      (profile.reasoning ? 'low' : 'off');
     const append = (...entries: readonly NewEntry[]) => transcript.append(this.#options.clock.now(), ...entries);
     if (state.at === 'under-way') append(...recoveryEntries(transcript.branch, this.#options.clock.now()));
     else

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import * as Type from 'typebox';
 import { GatewayError, isRecord } from '#base';
 import type { Tool, ToolResult } from '#contract';
 import { textResult } from '#contract';
@@ -28,7 +28,10 @@ export const edit: Tool = {
   prepare(args) {
     const { oldText, newText, edits, ...rest } = args;
     // The older form names one replacement beside the path; some models send the list as JSON text, or one edit without a list.
-    if (edits === undefined && typeof oldText === 'string') return { ...rest, edits: [{ oldText, newText }] };
+    if (edits === undefined && typeof oldText === 'string') {
+      // A missing newText must stay missing, so that the schema check finds it: taken for text it would be the word "undefined".
+      return { ...rest, edits: [newText === undefined ? { oldText } : { oldText, newText }] };
+    }
     const list = typeof edits === 'string' ? parsedList(edits) : edits;
     return { ...rest, edits: isRecord(list) ? [list] : list };
   },

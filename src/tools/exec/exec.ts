@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import * as Type from 'typebox';
 import type { Clock } from '#base';
 import type { Tool, ToolContext, ToolResult } from '#contract';
 import { textResult } from '#contract';
@@ -50,7 +50,7 @@ export function execTool(options: ExecOptions): Tool {
       ask: Type.Optional(Type.String({ description: 'Has no effect: the gateway decides whom to ask.' })),
       node: Type.Optional(Type.String({ description: 'Another machine. Not available in this version.' })),
     }),
-    effect: 'writes',
+    effect: 'writes-when-allowed',
     execute: (args, context) => execute(args as ExecArguments, context, options),
   };
 }

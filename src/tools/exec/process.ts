@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import * as Type from 'typebox';
 import type { Clock } from '#base';
 import type { Tool, ToolContext, ToolResult } from '#contract';
 import { textResult } from '#contract';

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import * as Type from 'typebox';
 import type { Tool, ToolResult } from '#contract';
 import { textResult } from '#contract';
 import { openWorkspace } from '#host';
