@@ -44,6 +44,7 @@ export type ConnectionOptions = {
 const CLOSE = { normal: 1000, protocol: 1002, policy: 1008, tooBig: 1009, tooSlow: 1013, restart: 1012 } as const;
 const REASON_BYTES_MAX = 123;
 const REQUESTS_AT_ONCE_MAX = 64;
+const EARLY_FRAMES_MAX = 8;
 /** A secret's holder over a page or from elsewhere: everything that a conversation needs, nothing that changes the gateway. */
 const SHARED_SECRET_SCOPES: ReadonlySet<string> = new Set(['operator.read', 'operator.write', 'operator.approvals']);
 
@@ -63,6 +64,7 @@ export class Connection {
   #state: 'waiting' | 'checking' | 'connected' | 'closed' = 'waiting';
   #seq = 0;
   #requests = 0;
+  readonly #early: { readonly data: RawData; readonly isBinary: boolean }[] = [];
   readonly connectedAt: number;
 
   constructor(options: ConnectionOptions) {
@@ -122,7 +124,11 @@ export class Connection {
     const bytes = Array.isArray(data) ? Buffer.concat(data) : Buffer.from(data as ArrayBuffer);
     if (this.#state === 'waiting' || this.#state === 'checking') {
       if (bytes.length > LIMITS.preAuthFrameBytes) return this.close(CLOSE.tooBig, 'frame too large before connect');
-      if (this.#state === 'checking') return this.close(CLOSE.policy, 'invalid handshake: connect is being checked');
+      if (this.#state === 'checking') {
+        // A client that does not wait for hello-ok: its first few requests wait for it instead, unread.
+        if (this.#early.push({ data, isBinary }) > EARLY_FRAMES_MAX) this.close(CLOSE.policy, 'invalid handshake');
+        return;
+      }
     }
     let value: unknown;
     try {
@@ -155,6 +161,7 @@ export class Connection {
       this.#state = 'connected';
       this.#send(JSON.stringify({ type: 'res', id: frame.id, ok: true, payload: hello }));
       this.#options.onConnected(this);
+      for (const early of this.#early.splice(0)) this.#take(early.data, early.isBinary);
     } catch (error) {
       const wire = wireErrorOf(error);
       if (!(error instanceof RefusedRequest))

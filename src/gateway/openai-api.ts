@@ -109,11 +109,7 @@ async function streamed(
   };
   try {
     const submission = await ports.dispatch.submit(envelope);
-    response.writeHead(200, {
-      'Content-Type': 'text/event-stream; charset=utf-8',
-      'Cache-Control': 'no-cache',
-      Connection: 'keep-alive',
-    });
+    response.writeHead(200, STREAM_HEADERS);
     // Of a run that was under way before, the beginning is gone: its answer follows as a whole.
     text.begin(submission.status === 'started' ? 'start' : 'end');
     stillThere = ports.clock.after(FIRST_CHUNK_AFTER_MS, beat);
