@@ -4,9 +4,9 @@ import { addUsage, textOf, withoutStamp } from '#domain';
 import {
   type AnswerItem,
   type AnswerPart,
-  contentText,
   type Conversation,
   type ConversationItem,
+  contentText,
   type Failure,
   type PersonItem,
   type SentMessage,

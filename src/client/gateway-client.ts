@@ -41,7 +41,7 @@ const REQUEST_MS = 30_000;
 const RUN_MS_MAX = 24 * 60 * 60 * 1000;
 const REQUESTS_MAX = 256;
 const RETRY_AFTER_MS_MAX = 5 * 60_000;
-const DEFAULT_BACKOFF: Backoff = { firstMs: 500, factor: 2, maxMs: 15_000, jitter: 0.3 };
+const DEFAULT_BACKOFF: Backoff = { firstMs: 500, factor: 2, maxMs: 5_000, jitter: 0.3 };
 
 type Listener = (payload: never, frame: EventFrame) => void;
 
