@@ -159,3 +159,20 @@ test('M-15: property: every sequence comes out paired, in order and without repe
     }),
   );
 });
+
+test('M-17: property: a branch that grows is read on, with the same outcome as if it were read anew', () => {
+  const word = fc.constantFrom('u:hi', 'a:text', 'a:+c1', 'r:c1', 'n:note', 'e:', 's:sum');
+  fc.assert(
+    fc.property(fc.array(word, { minLength: 1, maxLength: 30 }), fc.integer({ min: 5, max: 60 }), (words, tokens) => {
+      const rule = { exchanges: 3, tokens };
+      const memory = new ContextMemory();
+      const whole = branch(words.join(' '));
+      const growing: TranscriptEntry[] = [];
+      for (const entry of whole) {
+        growing.push(entry);
+        const read = deriveContext(growing, rule, memory);
+        assert.deepEqual(read, deriveContext([...growing], rule, new ContextMemory()));
+      }
+    }),
+  );
+});

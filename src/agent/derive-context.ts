@@ -47,11 +47,12 @@ export function deriveContext(
   };
 }
 
-/** What is worked out once for each message and entry, since neither ever changes. One per gateway. */
+/** What is worked out once: of messages and entries, which never change, and of branches, which only grow. One per gateway. */
 export class ContextMemory {
   readonly #weights = new WeakMap<Message, number>();
   readonly #notes = new WeakMap<TranscriptEntry, UserMessage>();
   readonly #inside = new WeakSet<Message>();
+  readonly #folds = new WeakMap<readonly TranscriptEntry[], Fold>();
 
   /** Estimated tokens. */
   weightOf(message: Message): number {
@@ -74,6 +75,15 @@ export class ContextMemory {
     return message;
   }
 
+  foldOf(branch: readonly TranscriptEntry[]): Fold | undefined {
+    const fold = this.#folds.get(branch);
+    return fold && fold.read <= branch.length ? fold : undefined;
+  }
+
+  keepFold(branch: readonly TranscriptEntry[], fold: Fold): void {
+    this.#folds.set(branch, fold);
+  }
+
   /** True for a note that belongs to the exchange it stands in. */
   isInside(message: Message): boolean {
     return this.#inside.has(message);
@@ -93,41 +103,47 @@ function contentTokens(message: Message): number {
   }, 0);
 }
 
+/** How far a branch was read, and what came of it. */
+type Fold = { read: number; readonly exchanges: Exchange[] };
+
 type Exchange = { readonly messages: Message[]; tokens: number };
 
+/**
+ * The branch as exchanges, from its last compaction on, whose summary stands in for what was before. A branch only grows, so what was
+ * read of it is not read again: a turn in a long session costs what its new entries cost.
+ */
 function exchangesOf(branch: readonly TranscriptEntry[], memory: ContextMemory): readonly Exchange[] {
-  const exchanges: Exchange[] = [];
-  for (const message of messagesOf(branch, memory)) {
-    let exchange = exchanges.at(-1);
-    if (!exchange || (message.role === 'user' && !memory.isInside(message))) {
-      // A branch that starts with an answer has lost its question: no model takes a conversation that starts so.
-      if (message.role !== 'user') continue;
-      exchange = { messages: [], tokens: 0 };
-      exchanges.push(exchange);
+  let fold = memory.foldOf(branch);
+  const compaction = branch.findLastIndex((entry, i) => i >= (fold?.read ?? 0) && entry.type === 'compaction');
+  if (!fold || compaction >= 0) {
+    fold = { read: 0, exchanges: [] };
+    memory.keepFold(branch, fold);
+    const entry = branch[compaction];
+    if (entry?.type === 'compaction') {
+      const kept = branch.findIndex((e) => e.id === entry.firstKeptEntryId);
+      fold.read = kept < 0 ? compaction + 1 : kept;
+      add(fold, memory.noteOf(entry, `Summary of the conversation so far:\n\n${entry.summary}`, 'start'), memory);
     }
-    exchange.messages.push(message);
-    exchange.tokens += memory.weightOf(message);
   }
-  return exchanges;
+  for (; fold.read < branch.length; fold.read++) {
+    const entry = branch[fold.read]!;
+    if (entry.type === 'message') {
+      if (isSendable(entry.message)) add(fold, entry.message, memory);
+    } else if (entry.type === 'custom_message') add(fold, memory.noteOf(entry, entry.content, 'inside'), memory);
+  }
+  return fold.exchanges;
 }
 
-/** Messages from the last compaction on; its summary stands in for what was before. */
-function* messagesOf(branch: readonly TranscriptEntry[], memory: ContextMemory): Generator<Message> {
-  let start = 0;
-  for (let i = branch.length - 1; i >= 0; i--) {
-    const entry = branch[i]!;
-    if (entry.type !== 'compaction') continue;
-    const kept = branch.findIndex((e) => e.id === entry.firstKeptEntryId);
-    start = kept < 0 ? i + 1 : kept;
-    yield memory.noteOf(entry, `Summary of the conversation so far:\n\n${entry.summary}`, 'start');
-    break;
+function add({ exchanges }: Fold, message: Message, memory: ContextMemory): void {
+  let exchange = exchanges.at(-1);
+  if (!exchange || (message.role === 'user' && !memory.isInside(message))) {
+    // A branch that starts with an answer has lost its question: no model takes a conversation that starts so.
+    if (message.role !== 'user') return;
+    exchange = { messages: [], tokens: 0 };
+    exchanges.push(exchange);
   }
-  for (let i = start; i < branch.length; i++) {
-    const entry = branch[i]!;
-    if (entry.type === 'message') {
-      if (isSendable(entry.message)) yield entry.message;
-    } else if (entry.type === 'custom_message') yield memory.noteOf(entry, entry.content, 'inside');
-  }
+  exchange.messages.push(message);
+  exchange.tokens += memory.weightOf(message);
 }
 
 /** A failed response is kept for people; to a model it never happened. An aborted one counts for the text that was seen. */
