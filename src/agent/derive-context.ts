@@ -114,7 +114,7 @@ type Exchange = { readonly messages: Message[]; tokens: number };
  */
 function exchangesOf(branch: readonly TranscriptEntry[], memory: ContextMemory): readonly Exchange[] {
   let fold = memory.foldOf(branch);
-  const compaction = branch.findLastIndex((entry, i) => i >= (fold?.read ?? 0) && entry.type === 'compaction');
+  const compaction = lastCompaction(branch, fold?.read ?? 0);
   if (!fold || compaction >= 0) {
     fold = { read: 0, exchanges: [] };
     memory.keepFold(branch, fold);
@@ -132,6 +132,12 @@ function exchangesOf(branch: readonly TranscriptEntry[], memory: ContextMemory):
     } else if (entry.type === 'custom_message') add(fold, memory.noteOf(entry, entry.content, 'inside'), memory);
   }
   return fold.exchanges;
+}
+
+/** The place of the newest compaction from `start` on, or -1; looks no further back than that. */
+function lastCompaction(branch: readonly TranscriptEntry[], start: number): number {
+  for (let i = branch.length - 1; i >= start; i--) if (branch[i]!.type === 'compaction') return i;
+  return -1;
 }
 
 function add({ exchanges }: Fold, message: Message, memory: ContextMemory): void {
