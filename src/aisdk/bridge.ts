@@ -79,7 +79,7 @@ async function* streamOf(parts: Parts, request: ModelRequest, signal: AbortSigna
     // Also when the reader of this stream leaves early: nothing may go on being paid for that nobody reads.
     signal.removeEventListener('abort', abort);
     watch.stop();
-    watch.abort();
+    watch.abort(OVER);
   }
 }
 
@@ -119,6 +119,9 @@ function callOptions(
     ...family.callOptions(request, facts),
   };
 }
+
+/** A reason of its own: without one, every request that is over would pay for an error and its stack. */
+const OVER = 'over';
 
 const stopped = (): ModelEvent => ({
   type: 'failure',

@@ -1,4 +1,5 @@
-import { mkdir, readFile, stat } from 'node:fs/promises';
+import { mkdirSync, statSync } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { isRecord } from '#base';
 import type { TranscriptEntry, TranscriptHeader } from '#domain';
@@ -73,14 +74,12 @@ type Loaded = {
 };
 
 async function load(path: string, fallback: TranscriptHeader, now: number): Promise<Loaded> {
-  let raw: Buffer;
-  try {
-    raw = await readFile(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    await mkdir(dirname(path), { recursive: true, mode: FOLDER_MODE });
+  // A new session has no file yet: a look costs less than a read that fails.
+  if (!statSync(path, { throwIfNoEntry: false })) {
+    mkdirSync(dirname(path), { recursive: true, mode: FOLDER_MODE });
     return { exists: false, header: undefined, entries: [], damage: undefined, bytes: 0 };
   }
+  const raw = await readFile(path);
   if (raw.length === 0) return { exists: false, header: undefined, entries: [], damage: undefined, bytes: 0 };
   const { header, entries, bad, goodLines, wholeTail } = readLines(raw);
   if (bad.length === 0 && header !== undefined && wholeTail) {
