@@ -106,7 +106,7 @@ test('argv: an argument that no system takes is an end with code 127, not an exc
   assert.match(running.output.text(), /^echo: could not be started/);
 });
 
-test('M-17: the environment is the one that was given, and nothing of this process', async () => {
+test('the environment is the one that was given, and nothing of this process', async () => {
   const running = start(await line('env'), { env: { PATH, ONLY: 'this' } });
   await running.ended;
   assert.deepEqual(running.output.text().trim().split('\n').sort(), ['ONLY=this', `PATH=${PATH}`]);
