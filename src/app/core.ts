@@ -38,7 +38,6 @@ export type Core = {
   close(): Promise<void>;
 };
 
-const RUNNING_MAX = 32;
 const WAITING_TOTAL_MAX = 1_024;
 
 /** @throws {GatewayError} `STATE_IN_USE`, `STATE_UNWRITABLE`, `STATE_NEWER` */
@@ -79,7 +78,11 @@ export async function openCore({ env, paths, config, log, clock }: CoreOptions):
     sessions,
     models,
     clock,
-    lanes: { runningMax: RUNNING_MAX, waitingMax: config().messages.queue.cap, waitingTotalMax: WAITING_TOTAL_MAX },
+    lanes: {
+      runningMax: config().agents.defaults.maxConcurrent,
+      waitingMax: config().messages.queue.cap,
+      waitingTotalMax: WAITING_TOTAL_MAX,
+    },
     settings(agent) {
       const settings = agentSettings(config(), agent, paths);
       if (!settings) return undefined;
@@ -106,9 +109,10 @@ export async function openCore({ env, paths, config, log, clock }: CoreOptions):
     },
     execGate: desk.gate,
     workspaceTexts: (agent) => texts.of(workspaceOf(agent)),
-    zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+    zone: config().agents.defaults.userTimezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
     channel: () => undefined,
     queueMode: () => config().messages.queue.mode,
+    resetTriggers: () => config().session.resetTriggers,
     idempotencyWindowMs: () => config().session.idempotency.windowMinutes * 60_000,
     digest: (text) => createHash('sha256').update(text).digest('hex'),
     log: (level, message, fields) => log[level](message, fields),

@@ -67,7 +67,9 @@ export const modelChoice = (description: string) =>
           primary: Type.Optional(
             Type.String({ minLength: 1, maxLength: 256, description: '`provider/model` or an alias.' }),
           ),
-          fallbacks: names('Tried in order when the primary fails.'),
+          fallbacks: names(
+            'Models to try in order when the primary fails. Read and kept; this version does not switch by itself.',
+          ),
           ...laterKeys(['timeoutMs']),
         }),
       ],

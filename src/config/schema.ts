@@ -120,12 +120,14 @@ const SessionSchema = Type.Object(
   {
     scope: Type.Enum(['per-sender', 'global'], {
       default: 'per-sender',
-      description: '`global` puts every direct message in the main session.',
+      description: '`global` puts every direct message in the main session. For chat platforms.',
+      'x-later': true,
     }),
     dmScope: Type.Enum(['main', 'per-peer', 'per-channel-peer', 'per-account-channel-peer'], {
       default: 'per-channel-peer',
       description:
         'What direct messages share a session: all, those of one person, also per channel, also per account.',
+      'x-later': true,
     }),
     mainKey: Type.String({
       default: 'main',
@@ -133,6 +135,7 @@ const SessionSchema = Type.Object(
       maxLength: 64,
       pattern: '^[A-Za-z0-9_-]+$',
       description: 'A further name for the main session.',
+      'x-later': true,
     }),
     reset: Type.Object(
       {

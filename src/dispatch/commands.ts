@@ -11,10 +11,15 @@ const COMMANDS: Readonly<Record<ChatCommand, string>> = {
   help: 'show this list',
 };
 
-/** The command that a message is, or undefined for one that goes to the model. */
-export function chatCommand(text: string): ChatCommand | undefined {
-  const word = /^\/([a-z]+)\s*$/i.exec(text.trim())?.[1]?.toLowerCase();
-  return word !== undefined && Object.hasOwn(COMMANDS, word) ? (word as ChatCommand) : undefined;
+/**
+ * The command that a message is, or undefined for one that goes to the model.
+ * @param resetTriggers the words that start a session over; without them `/new` and `/reset` are words like any other
+ */
+export function chatCommand(text: string, resetTriggers: readonly string[]): ChatCommand | undefined {
+  const said = text.trim().toLowerCase();
+  if (resetTriggers.some((trigger) => trigger.trim().toLowerCase() === said)) return 'new';
+  const word = /^\/([a-z]+)$/.exec(said)?.[1];
+  return word === 'stop' || word === 'status' || word === 'help' ? word : undefined;
 }
 
 export const commandList = (): readonly { readonly name: ChatCommand; readonly description: string }[] =>

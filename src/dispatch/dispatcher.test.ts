@@ -123,6 +123,7 @@ async function world(
     zone: 'UTC',
     channel: () => undefined,
     queueMode: () => 'steer',
+    resetTriggers: () => ['/new', '/reset'],
     idempotencyWindowMs: () => 30 * 60_000,
     digest: (text) => createHash('sha256').update(text).digest('hex'),
     log: (level, message, fields) => level === 'error' && assert.fail(`${message} ${JSON.stringify(fields)}`),
@@ -321,6 +322,16 @@ test('M-7: /new starts over, keeps the old transcript on disk, and the model no 
   assert.equal(answerText(await (await w.send('two')).finished), '1');
   const after = await w.sessions.get(resolveSessionKey('main'));
   assert.notEqual(after?.sessionId, before?.sessionId);
+  await w.close();
+});
+
+test('M-7: other words can start a session over; what is no trigger goes to the model', async (t) => {
+  const w = await world(await folderFor(t), (r) => say(`${r.messages.length}`), {
+    resetTriggers: () => ['Start over'],
+  });
+  assert.equal(answerText(await (await w.send('/new')).finished), '1');
+  assert.match(answerText(await (await w.send('start over ')).finished), /New session/);
+  assert.equal(answerText(await (await w.send('hello')).finished), '1');
   await w.close();
 });
 

@@ -31,6 +31,8 @@ export type DispatcherOptions = Omit<ConverseOptions, 'models'> & {
   readonly settings: (agent: AgentId) => AgentRunSettings | undefined;
   readonly channel: (id: string) => Channel | undefined;
   readonly queueMode: () => QueueMode;
+  /** Messages that start a session over, as they are written. */
+  readonly resetTriggers: () => readonly string[];
   /** How long an answer stands in for a repeated message. */
   readonly idempotencyWindowMs: () => number;
   /** SHA-256 of a text, hex. */
@@ -106,7 +108,7 @@ export class Dispatcher implements Dispatch {
       (before) => before === undefined,
       () => false,
     );
-    const isStop = chatCommand(envelope.text) === 'stop';
+    const isStop = this.#commandIn(envelope) === 'stop';
     if (isStop || run.queue === 'interrupt') run.stopped = this.#abortOthers(run);
     // In its place from now on, so that messages run in the order they came; it waits there until it is on disk.
     this.#lanes.put(envelope.sessionKey, run);
@@ -296,7 +298,7 @@ export class Dispatcher implements Dispatch {
   }
 
   async #answer(run: ActiveRun, session: SessionRow): Promise<RunResult | undefined> {
-    const command = chatCommand(run.envelope.text);
+    const command = this.#commandIn(run.envelope);
     if (command) return await this.#command(command, run, session);
     const settings = this.#options.settings(run.envelope.agent);
     if (!settings)
@@ -304,6 +306,10 @@ export class Dispatcher implements Dispatch {
     return await this.#options.sessions.withTranscript(session, (transcript) =>
       this.#conversation.run(run, session, settings, transcript, () => this.#takeSteered(run)),
     );
+  }
+
+  #commandIn({ text }: Envelope): ChatCommand | undefined {
+    return chatCommand(text, this.#options.resetTriggers());
   }
 
   async #command(command: ChatCommand, run: ActiveRun, session: SessionRow): Promise<RunResult> {
@@ -331,7 +337,7 @@ export class Dispatcher implements Dispatch {
         !waiting.resumed &&
         !waiting.signal.aborted &&
         waiting.envelope.sender.id === host.envelope.sender.id &&
-        chatCommand(waiting.envelope.text) === undefined,
+        this.#commandIn(waiting.envelope) === undefined,
     );
     for (const run of taken) {
       host.steered.push(run);
