@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { isIPv4, isIPv6 } from 'node:net';
 import { type Clock, LruMap } from '#base';
+import type { Peer } from './peer.ts';
 import type { AuthSettings, RateLimit } from './ports.ts';
 
 export type AuthAnswer =
@@ -9,46 +9,64 @@ export type AuthAnswer =
   | { readonly ok: false; readonly reason: 'missing' | 'mismatch' }
   | { readonly ok: false; readonly reason: 'rate-limited'; readonly retryAfterMs: number };
 
-const ADDRESSES_MAX = 4_096;
+/** Each class of credential has its own count: a device with an old token does not lock out the person beside it. */
+export type CredentialClass = 'shared-secret' | 'device-token';
+
+const PEERS_MAX = 4_096;
 
 type Failures = { readonly since: number; readonly count: number; readonly lockedUntil: number };
 
-/** Checks the shared secret, and counts failures by address before anything slow happens (security model T3). */
+/** Checks credentials, and counts failures by peer before anything slow happens (security model T3). */
 export class Authenticator {
   readonly #clock: Clock;
-  readonly #failures = new LruMap<string, Failures>({ max: ADDRESSES_MAX });
+  readonly #failures = new LruMap<string, Failures>({ max: PEERS_MAX });
 
   constructor(options: { readonly clock: Clock }) {
     this.#clock = options.clock;
   }
 
-  /**
-   * @param given what the caller presented, or undefined for nothing
-   * @param who the caller's address or page; see {@link callerOf}
-   */
-  check(given: string | undefined, settings: AuthSettings, who: string): AuthAnswer {
-    if (settings.mode === 'none') return { ok: true };
-    const lockedMs = this.#lockedMs(who);
-    if (lockedMs > 0) return { ok: false, reason: 'rate-limited', retryAfterMs: lockedMs };
-    if (given === undefined || given === '') return { ok: false, reason: 'missing' };
+  /** @param given what the caller presented as the shared secret, or undefined for nothing */
+  check(given: string | undefined, settings: AuthSettings, peer: Peer): AuthAnswer {
+    // Without a secret, being on this machine is the only proof; who speaks for somebody else is not.
+    if (settings.mode === 'none') return peer.isForwarder ? { ok: false, reason: 'missing' } : { ok: true };
+    const slot = slotOf('shared-secret', peer);
+    const locked = this.#locked(slot);
+    if (locked) return locked;
+    if (given === undefined || given === '') {
+      // To come with nothing is no guess. To come with nothing and claim to be somebody else is one.
+      if (peer.isForwarder) this.#count(slot, settings.rateLimit);
+      return { ok: false, reason: 'missing' };
+    }
     if (sameSecret(given, settings.secret)) return { ok: true };
-    this.#count(who, settings.rateLimit);
+    this.#count(slot, settings.rateLimit);
     return { ok: false, reason: 'mismatch' };
   }
 
-  #lockedMs(who: string): number {
-    return (this.#failures.get(who)?.lockedUntil ?? 0) - this.#clock.now();
+  /** A credential of a class that this version knows and never accepts. */
+  refuse(credential: CredentialClass, settings: AuthSettings, peer: Peer): AuthAnswer {
+    const slot = slotOf(credential, peer);
+    const locked = this.#locked(slot);
+    if (locked) return locked;
+    this.#count(slot, settings.rateLimit);
+    return { ok: false, reason: 'mismatch' };
   }
 
-  #count(who: string, limit: RateLimit): void {
+  #locked(slot: string): AuthAnswer | undefined {
+    const retryAfterMs = (this.#failures.get(slot)?.lockedUntil ?? 0) - this.#clock.now();
+    return retryAfterMs > 0 ? { ok: false, reason: 'rate-limited', retryAfterMs } : undefined;
+  }
+
+  #count(slot: string, limit: RateLimit): void {
     const now = this.#clock.now();
-    const known = this.#failures.get(who);
+    const known = this.#failures.get(slot);
     const inWindow = known !== undefined && now - known.since < limit.windowMs;
     const count = inWindow ? known.count + 1 : 1;
     const lockedUntil = count >= limit.maxAttempts ? now + limit.lockoutMs : 0;
-    this.#failures.set(who, { since: inWindow ? known.since : now, count, lockedUntil });
+    this.#failures.set(slot, { since: inWindow ? known.since : now, count, lockedUntil });
   }
 }
+
+const slotOf = (credential: CredentialClass, peer: Peer): string => `${credential} ${peer.key}`;
 
 /** Compares digests, so that neither time nor length tells anything of the secret. */
 function sameSecret(given: string, secret: string): boolean {
@@ -60,40 +78,3 @@ function sameSecret(given: string, secret: string): boolean {
 export function bearerOf(request: IncomingMessage): string | undefined {
   return /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
 }
-
-/**
- * Whose failures count together: a page's from this machine by its origin, anyone else's by address (IPv4 in IPv6 unmapped, IPv6 by its
- * /64). What a forwarding header says does not count: there is no proxy that we trust.
- */
-export function callerOf(request: IncomingMessage): string {
-  const address = canonicalAddress(request.socket.remoteAddress ?? '');
-  const { origin } = request.headers;
-  return origin !== undefined && isLoopback(address) ? `origin ${origin.slice(0, 200)}` : address;
-}
-
-/** A caller on this machine, directly: nothing says that it speaks for somebody else. */
-export function isLocal(request: IncomingMessage): boolean {
-  const forwarded = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via'];
-  return (
-    isLoopback(canonicalAddress(request.socket.remoteAddress ?? '')) &&
-    !forwarded.some((name) => request.headers[name] !== undefined)
-  );
-}
-
-function canonicalAddress(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  if (mapped !== undefined) return mapped;
-  if (isIPv4(address)) return address;
-  if (!isIPv6(address)) return 'unknown';
-  if (address === '::1') return address;
-  const [left = '', right] = address.toLowerCase().split('::', 2) as [string, string?];
-  const head = left === '' ? [] : left.split(':');
-  const tail = right === undefined || right === '' ? [] : right.split(':');
-  const groups =
-    right === undefined
-      ? head
-      : [...head, ...Array.from({ length: 8 - head.length - tail.length }, () => '0'), ...tail];
-  return `${groups.slice(0, 4).join(':')}::/64`;
-}
-
-const isLoopback = (address: string): boolean => address === '::1' || address.startsWith('127.');

@@ -1,52 +1,53 @@
 import type { IncomingMessage } from 'node:http';
 import type { RawData, WebSocket } from 'ws';
-import { cutAtCharacter, isGatewayError, newId, parseJson, printableLine } from '#base';
+import { cutAtCharacter, isGatewayError, messageOf, newId, parseJson, printableLine } from '#base';
 import type { SessionKey } from '#domain';
 import {
-  agreedProtocol,
-  ConnectParams,
+  type ConnectParams,
   EVENTS,
   type HelloOk,
   LIMITS,
   METHODS,
   type MethodName,
-  OPERATOR_SCOPES,
   type ParamsChecker,
-  PROTOCOL_VERSIONS,
   type RequestFrame,
   readRequest,
   type WireError,
 } from '#protocol';
-import { type Authenticator, callerOf, isLocal } from './authenticate.ts';
-import { deviceFault } from './device-signature.ts';
-import { type Caller, type GatewayStatus, methodTable } from './methods/index.ts';
-import { hasOrigin } from './origin-guard.ts';
+import type { Authenticator } from './authenticate.ts';
+import { type Welcome, welcome } from './handshake.ts';
+import { type Caller, methodTable } from './methods/index.ts';
+import type { Peer } from './peer.ts';
 import type { GatewayPorts } from './ports.ts';
 import type { Audience } from './run-events.ts';
 import type { RunFeed } from './run-feed.ts';
+import type { SelfView } from './self-view.ts';
 import { RefusedRequest, wireErrorOf } from './wire-error.ts';
 
 export type ConnectionOptions = {
   readonly socket: WebSocket;
   readonly request: IncomingMessage;
+  readonly peer: Peer;
   readonly ports: GatewayPorts;
   readonly feed: RunFeed;
   readonly checker: ParamsChecker;
   readonly authenticator: Authenticator;
-  readonly status: GatewayStatus;
-  /** The snapshot in hello-ok. */
-  readonly snapshot: (isAdmin: boolean) => Promise<Readonly<Record<string, unknown>>>;
+  readonly view: SelfView;
   /** Called once, when the handshake has succeeded. */
   readonly onConnected: (connection: Connection) => void;
   readonly onClosed: (connection: Connection) => void;
 };
 
-const CLOSE = { normal: 1000, protocol: 1002, policy: 1008, tooBig: 1009, tooSlow: 1013, restart: 1012 } as const;
+const CLOSE = { protocol: 1002, policy: 1008, tooBig: 1009 } as const;
 const REASON_BYTES_MAX = 123;
 const REQUESTS_AT_ONCE_MAX = 64;
 const EARLY_FRAMES_MAX = 8;
-/** A secret's holder over a page or from elsewhere: everything that a conversation needs, nothing that changes the gateway. */
-const SHARED_SECRET_SCOPES: ReadonlySet<string> = new Set(['operator.read', 'operator.write', 'operator.approvals']);
+/** What surrounds frames on the wire: their headers, and pings. */
+const FRAMING_BYTES_MAX = 1_024;
+/** How long a peer has to answer a close before its socket is taken away. */
+const CLOSE_WITHIN_MS = 2_000;
+
+type State = 'waiting' | 'checking' | 'connected' | 'closing';
 
 /** One client's socket: handshake, then requests with their answers, and the events it may see. */
 export class Connection {
@@ -55,17 +56,17 @@ export class Connection {
     sessions: false,
     messages: new Set(),
   };
+  readonly connectedAt: number;
   readonly #options: ConnectionOptions;
   readonly #nonce = newId();
   readonly #gone = new AbortController();
-  readonly #cancelDeadline: () => void;
+  readonly #early: { readonly data: RawData; readonly isBinary: boolean }[] = [];
+  #cancelDeadline: () => void;
   #params: ConnectParams | undefined;
   #scopes: ReadonlySet<string> = new Set();
-  #state: 'waiting' | 'checking' | 'connected' | 'closed' = 'waiting';
+  #state: State = 'waiting';
   #seq = 0;
   #requests = 0;
-  readonly #early: { readonly data: RawData; readonly isBinary: boolean }[] = [];
-  readonly connectedAt: number;
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
@@ -79,17 +80,10 @@ export class Connection {
       ports.log.debug('A connection failed', { connection: this.id, error: error.message }),
     );
     socket.on('close', () => this.#closed());
+    this.#meter();
     this.#send(
-      JSON.stringify({
-        type: 'event',
-        event: 'connect.challenge',
-        payload: { nonce: this.#nonce, ts: ports.clock.now() },
-      }),
+      `{"type":"event","event":"connect.challenge","payload":{"nonce":"${this.#nonce}","ts":${this.connectedAt}}}`,
     );
-  }
-
-  get isConnected(): boolean {
-    return this.#state === 'connected';
   }
 
   get client(): ConnectParams['client'] | undefined {
@@ -100,19 +94,11 @@ export class Connection {
     return this.#scopes;
   }
 
-  /** @param payload JSON text, made once for all connections */
-  event(name: string, payload: string, to: Audience | undefined): void {
-    if (this.#state !== 'connected' || (to && !this.#maySee(to))) return;
-    // Events for subscribers have no number: a client that did not ask for them must not see a gap.
-    const numbered = to?.subscribed === undefined && to?.cap === undefined ? `,"seq":${++this.#seq}` : '';
-    this.#send(`{"type":"event","event":"${name}","payload":${payload}${numbered}}`);
-  }
-
-  close(code: number, reason: string): void {
-    this.#options.socket.close(code, cutToBytes(reason, REASON_BYTES_MAX));
-  }
-
-  #maySee({ scope, cap, subscribed }: Audience): boolean {
+  /** Whether an event for this audience would be sent here. */
+  hears(to: Audience): boolean {
+    if (this.#state !== 'connected') return false;
+    if (to === 'everyone') return true;
+    const { scope, cap, subscribed } = to;
     if (!hasScope(this.#scopes, scope)) return false;
     if (cap !== undefined && !this.#params?.caps?.includes(cap)) return false;
     if (subscribed?.to === 'sessions') return this.subscriptions.sessions;
@@ -120,150 +106,115 @@ export class Connection {
     return true;
   }
 
+  /**
+   * Sends an event to one who {@link hears} it.
+   * @param text the frame without its end: `{"type":"event","event":…,"payload":…`, made once for all connections
+   */
+  event(text: string, to: Audience): void {
+    // Events for subscribers have no number: a client that did not ask for them must not see a gap.
+    const isNumbered = to === 'everyone' || (to.subscribed === undefined && to.cap === undefined);
+    this.#send(isNumbered ? `${text},"seq":${++this.#seq}}` : `${text}}`);
+  }
+
+  /** Nothing that still arrives counts; a peer that does not answer loses its socket. */
+  close(code: number, reason: string): void {
+    if (this.#state === 'closing') return;
+    this.#state = 'closing';
+    this.#early.length = 0;
+    this.#cancelDeadline();
+    const { socket, ports } = this.#options;
+    this.#cancelDeadline = ports.clock.after(CLOSE_WITHIN_MS, () => socket.terminate());
+    socket.close(code, cutToBytes(reason, REASON_BYTES_MAX));
+  }
+
+  /** Until `connect` has succeeded, bytes are counted as they arrive: a frame of 25 MiB must not be gathered to be refused. */
+  #meter(): void {
+    const { socket: raw } = this.#options.request;
+    let bytes = 0;
+    const count = (part: Buffer) => {
+      if (this.#state === 'connected') return void raw.off('data', count);
+      bytes += part.length;
+      const frames = this.#state === 'waiting' ? 1 : 1 + EARLY_FRAMES_MAX;
+      if (bytes <= frames * LIMITS.preAuthFrameBytes + FRAMING_BYTES_MAX) return;
+      raw.off('data', count);
+      this.close(CLOSE.tooBig, 'frame too large before connect');
+      // What else this peer has to say is not even read.
+      this.#options.socket.pause();
+    };
+    raw.on('data', count);
+  }
+
   #take(data: RawData, isBinary: boolean): void {
-    const bytes = Array.isArray(data) ? Buffer.concat(data) : Buffer.from(data as ArrayBuffer);
-    if (this.#state === 'waiting' || this.#state === 'checking') {
-      if (bytes.length > LIMITS.preAuthFrameBytes) return this.close(CLOSE.tooBig, 'frame too large before connect');
-      if (this.#state === 'checking') {
-        // A client that does not wait for hello-ok: its first few requests wait for it instead, unread.
-        if (this.#early.push({ data, isBinary }) > EARLY_FRAMES_MAX) this.close(CLOSE.policy, 'invalid handshake');
-        return;
-      }
+    if (this.#state === 'closing') return;
+    const bytes = bytesOf(data);
+    if (this.#state !== 'connected' && bytes.length > LIMITS.preAuthFrameBytes)
+      return this.close(CLOSE.tooBig, 'frame too large before connect');
+    if (this.#state === 'checking') {
+      // A client that does not wait for hello-ok: its first few requests wait for it instead, unread.
+      if (this.#early.push({ data, isBinary }) > EARLY_FRAMES_MAX) this.close(CLOSE.policy, 'invalid handshake');
+      return;
     }
-    let value: unknown;
-    try {
-      if (isBinary) throw new Error('binary');
-      value = parseJson(bytes.toString('utf8'));
-    } catch {
-      if (this.#state === 'waiting') return this.close(CLOSE.policy, 'invalid handshake');
-      return this.#respond(null, { code: 'INVALID_REQUEST', message: 'invalid request frame: not valid JSON' });
-    }
+    const value = isBinary ? undefined : readJson(bytes);
+    if (this.#state === 'connected') return this.#request(value);
     const read = readRequest(value);
-    if (this.#state === 'waiting') {
-      if ('fault' in read) return this.close(CLOSE.policy, 'invalid handshake');
-      this.#state = 'checking';
-      void this.#connect(read.frame);
-    } else if ('fault' in read) {
-      this.#respond(read.id, { code: 'INVALID_REQUEST', message: `invalid request frame: ${read.fault}` });
-    } else void this.#handle(read.frame);
+    if ('fault' in read) return this.close(CLOSE.policy, 'invalid handshake');
+    this.#state = 'checking';
+    void this.#connect(read.frame);
+  }
+
+  #request(value: unknown): void {
+    const read = value === undefined ? { id: null, fault: 'not valid JSON' } : readRequest(value);
+    if ('frame' in read) void this.#handle(read.frame);
+    else this.#respond(read.id, { code: 'INVALID_REQUEST', message: `invalid request frame: ${read.fault}` });
   }
 
   async #connect(frame: RequestFrame): Promise<void> {
+    const { ports, request, peer, checker, authenticator, onConnected } = this.#options;
     try {
-      const params = this.#checked(frame);
-      const protocol = this.#agree(params);
-      this.#authenticate(params);
-      this.#scopes = this.#grant(params);
-      this.#params = params;
-      const hello = await this.#hello(protocol);
+      const { params, protocol, scopes } = welcome(frame, {
+        checker,
+        authenticator,
+        auth: ports.settings().auth,
+        peer,
+        isPage: request.headers.origin !== undefined,
+        nonce: this.#nonce,
+        now: ports.clock.now(),
+      });
+      const hello = await this.#hello({ params, protocol, scopes });
+      if (this.#state !== 'checking') return;
       this.#cancelDeadline();
-      if (this.#gone.signal.aborted) return;
+      this.#params = params;
+      this.#scopes = scopes;
       this.#state = 'connected';
       this.#send(JSON.stringify({ type: 'res', id: frame.id, ok: true, payload: hello }));
-      this.#options.onConnected(this);
+      onConnected(this);
       for (const early of this.#early.splice(0)) this.#take(early.data, early.isBinary);
     } catch (error) {
       const wire = wireErrorOf(error);
-      if (!(error instanceof RefusedRequest))
-        this.#options.ports.log.error('A handshake failed', { error: String(error) });
-      else
-        this.#options.ports.log.warn('A connection was refused', {
-          reason: wire.message,
+      if (error instanceof RefusedRequest) {
+        ports.log.warn('A connection was refused', {
+          reason: printableLine(wire.message, 300),
           client: printableLine(clientName(frame.params), 80),
+          peer: printableLine(peer.key, 240),
         });
+      } else ports.log.error('A handshake failed', { error: messageOf(error), stack: (error as Error)?.stack });
       this.#respond(frame.id, wire);
-      this.close(wire.message === 'protocol mismatch' ? CLOSE.protocol : CLOSE.policy, wire.message);
+      const isVersion = wire.details?.['code'] === 'PROTOCOL_MISMATCH';
+      this.close(isVersion ? CLOSE.protocol : CLOSE.policy, wire.message);
     }
   }
 
-  #checked(frame: RequestFrame): ConnectParams {
-    if (frame.method !== 'connect') throw new RefusedRequest('invalid handshake: first request must be connect');
-    const fault = this.#options.checker.faultOf(ConnectParams, frame.params);
-    if (fault) throw new RefusedRequest(`invalid connect params: ${fault}`);
-    const params = frame.params as ConnectParams;
-    const { role = 'operator' } = params;
-    if (role === 'node') throw new RefusedRequest('invalid role: nodes are not supported in this version');
-    if (role !== 'operator') throw new RefusedRequest('invalid role');
-    return params;
-  }
-
-  #agree(params: ConnectParams): number {
-    const protocol = agreedProtocol(params);
-    if (protocol !== undefined) return protocol;
-    throw new RefusedRequest('protocol mismatch', {
-      code: 'PROTOCOL_MISMATCH',
-      clientMinProtocol: params.minProtocol,
-      clientMaxProtocol: params.maxProtocol,
-      expectedProtocol: PROTOCOL_VERSIONS.at(-1),
-      minimumProbeProtocol: PROTOCOL_VERSIONS[0],
-    });
-  }
-
-  #authenticate(params: ConnectParams): void {
-    const { ports, request, authenticator } = this.#options;
-    const { auth } = ports.settings();
-    const given = params.auth ?? {};
-    if (given.deviceToken !== undefined && given.token === undefined && given.password === undefined) {
-      throw refusal(
-        'device token mismatch',
-        'AUTH_DEVICE_TOKEN_MISMATCH',
-        'device_token_mismatch',
-        'update_auth_credentials',
-      );
-    }
-    const word = auth.mode === 'password' ? 'password' : 'token';
-    const answer = authenticator.check(given[word], auth, callerOf(request));
-    const upper = word.toUpperCase();
-    if (!answer.ok) {
-      if (answer.reason === 'rate-limited') {
-        throw new RefusedRequest('unauthorized: too many failed attempts', {
-          code: 'AUTH_RATE_LIMITED',
-          retryAfterMs: answer.retryAfterMs,
-          recommendedNextStep: 'wait_then_retry',
-        });
-      }
-      if (answer.reason === 'missing')
-        throw refusal(
-          `gateway ${word} missing`,
-          `AUTH_${upper}_MISSING`,
-          `${word}_missing`,
-          'update_auth_configuration',
-        );
-      throw refusal(
-        `gateway ${word} mismatch`,
-        `AUTH_${upper}_MISMATCH`,
-        `${word}_mismatch`,
-        'update_auth_credentials',
-      );
-    }
-    const fault = deviceFault(params, this.#nonce, ports.clock.now());
-    if (fault)
-      throw new RefusedRequest(`device identity refused: ${fault.reason}`, { code: fault.code, reason: fault.reason });
-  }
-
-  /** A client's wish can only make its rights smaller (security model T4). */
-  #grant(params: ConnectParams): ReadonlySet<string> {
-    const asked = (params.scopes ?? []).filter((scope) => (OPERATOR_SCOPES as readonly string[]).includes(scope));
-    const { request } = this.#options;
-    const isBackend = params.client.id === 'gateway-client' && params.client.mode === 'backend';
-    if (isBackend && !params.device && !hasOrigin(request) && isLocal(request)) return new Set(asked);
-    return new Set(asked.filter((scope) => SHARED_SECRET_SCOPES.has(scope)));
-  }
-
-  async #hello(protocol: number): Promise<HelloOk> {
-    const { ports, snapshot } = this.#options;
+  async #hello({ protocol, scopes }: Welcome): Promise<HelloOk> {
+    const { ports, view } = this.#options;
+    const { maxPayload, maxBufferedBytes, tickIntervalMs, attachments } = LIMITS;
     return {
       type: 'hello-ok',
       protocol,
       server: { version: ports.version, connId: this.id },
       features: { methods: Object.keys(METHODS), events: EVENTS },
-      snapshot: await snapshot(this.#scopes.has('operator.admin')),
-      auth: { role: 'operator', scopes: [...this.#scopes].sort(), method: ports.settings().auth.mode },
-      policy: {
-        maxPayload: LIMITS.maxPayload,
-        maxBufferedBytes: LIMITS.maxBufferedBytes,
-        tickIntervalMs: LIMITS.tickIntervalMs,
-      },
+      snapshot: await view.snapshot(scopes.has('operator.admin') ? 'admin' : 'others'),
+      auth: { role: 'operator', scopes: [...scopes].sort(), method: ports.settings().auth.mode },
+      policy: { maxPayload, maxBufferedBytes, tickIntervalMs, attachments },
     };
   }
 
@@ -318,8 +269,8 @@ export class Connection {
     if (!isKnown || !handler) throw new RefusedRequest(`unknown method: ${printableLine(method, 128)}`);
     const fault = this.#options.checker.faultOf(METHODS[method as MethodName].params, params);
     if (fault) throw new RefusedRequest(`invalid ${method} params: ${fault}`);
-    const { ports, feed, status } = this.#options;
-    return await handler(params, { ports, feed, status, caller: this.#caller(respondLater) });
+    const { ports, feed, view } = this.#options;
+    return await handler(params, { ports, feed, view, caller: this.#caller(respondLater) });
   }
 
   #caller(respondLater: Caller['respondLater']): Caller {
@@ -352,7 +303,7 @@ export class Connection {
   }
 
   #closed(): void {
-    this.#state = 'closed';
+    this.#state = 'closing';
     this.#cancelDeadline();
     this.#gone.abort();
     this.#options.onClosed(this);
@@ -366,15 +317,6 @@ function hasScope(scopes: ReadonlySet<string>, wanted: string): boolean {
   );
 }
 
-function refusal(what: string, code: string, authReason: string, recommendedNextStep: string): RefusedRequest {
-  return new RefusedRequest(`unauthorized: ${what}`, {
-    code,
-    authReason,
-    canRetryWithDeviceToken: false,
-    recommendedNextStep,
-  });
-}
-
 function clientName(params: unknown): string {
   const client = (params as { client?: { id?: unknown } } | undefined)?.client;
   return typeof client?.id === 'string' ? client.id : 'unknown';
@@ -386,4 +328,20 @@ function cutToBytes(text: string, max: number): string {
   let cut = cutAtCharacter(text, max);
   while (Buffer.byteLength(cut) > max) cut = cutAtCharacter(cut, cut.length - 1);
   return cut;
+}
+
+/** One view of the bytes, however the socket gathered them; never a copy of a frame that is whole. */
+function bytesOf(data: RawData): Buffer {
+  if (Buffer.isBuffer(data)) return data;
+  return Array.isArray(data) ? Buffer.concat(data) : Buffer.from(data);
+}
+
+/** Undefined for what is not JSON, or not JSON that may be used. */
+function readJson(bytes: Buffer): unknown {
+  try {
+    return parseJson(bytes.toString('utf8'));
+  } catch (error) {
+    if (isGatewayError(error, 'JSON_INVALID')) return undefined;
+    throw error;
+  }
 }

@@ -59,22 +59,35 @@ export function sendApiError(
   );
 }
 
+/** Answers before the body was read, and closes: what a refused caller still sends is not taken, however long it is. */
+export function refuseUnread(request: IncomingMessage, response: ServerResponse, answer: () => void): void {
+  if (!hasBody(request)) return answer();
+  response.setHeader('Connection', 'close');
+  answer();
+}
+
+/** The method is wrong here; `allow` names those that are not. */
+export function notAllowed(request: IncomingMessage, response: ServerResponse, allow: string): void {
+  refuseUnread(request, response, () => sendText(response, 405, 'Method Not Allowed', { Allow: allow }));
+}
+
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+
 /**
- * The body of a request that was authenticated; the stream is given up at the bound, whatever its headers said.
+ * The body of a request that was authenticated; past the bound, which is counted and not believed, no more of it is read.
  * @throws {GatewayError} `MESSAGE_TOO_LARGE`
  */
 export async function readBody(request: IncomingMessage, bytesMax: number): Promise<string> {
-  const declared = Number(request.headers['content-length'] ?? 0);
-  if (declared > bytesMax) throw tooLarge(bytesMax);
+  const tooLarge = () => new GatewayError('MESSAGE_TOO_LARGE', `The request body has more than ${bytesMax} bytes`);
+  if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge();
   const parts: Buffer[] = [];
   let size = 0;
-  for await (const part of request as AsyncIterable<Buffer>) {
+  // The socket must outlive the loop: the refusal is still to be sent on it.
+  for await (const part of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     size += part.length;
-    if (size > bytesMax) throw tooLarge(bytesMax);
+    if (size > bytesMax) throw tooLarge();
     parts.push(part);
   }
   return Buffer.concat(parts).toString('utf8');
 }
-
-const tooLarge = (bytesMax: number) =>
-  new GatewayError('MESSAGE_TOO_LARGE', `The request body has more than ${bytesMax} bytes`);

@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { GatewayError, ID_PATTERN, isGatewayError, isRecord, newId, parseJson } from '#base';
+import { ERROR_CODES, GatewayError, ID_PATTERN, isGatewayError, isRecord, newId, parseJson } from '#base';
 import {
   type AgentId,
   agentOf,
@@ -13,7 +14,8 @@ import {
   type SessionKey,
   verbatimSessionKey,
 } from '#domain';
-import { readBody, sendApiError, sendJson } from './http-answers.ts';
+import { LIMITS } from '#protocol';
+import { readBody, refuseUnread, sendApiError, sendJson } from './http-answers.ts';
 import type { GatewayPorts } from './ports.ts';
 import type { RunFeed } from './run-feed.ts';
 import { statusOf } from './wire-error.ts';
@@ -21,6 +23,7 @@ import { statusOf } from './wire-error.ts';
 const BODY_BYTES_MAX = 20 * 1024 * 1024;
 const IMAGES_MAX = 16;
 const HISTORY_MAX = 200;
+const REPEATABLE_NAME_LENGTH = 32;
 const FIRST_CHUNK_AFTER_MS = 100;
 const BEAT_EVERY_MS = 15_000;
 const STREAM_HEADERS = {
@@ -49,7 +52,8 @@ export async function chatCompletions(
     asked = readChatRequest(await readBody(request, BODY_BYTES_MAX), request, ports);
   } catch (error) {
     if (!isGatewayError(error)) throw error;
-    return sendApiError(response, statusOf(error), error.message, 'invalid_request_error');
+    const answer = () => sendApiError(response, statusOf(error), error.message, 'invalid_request_error');
+    return isGatewayError(error, 'MESSAGE_TOO_LARGE') ? refuseUnread(request, response, answer) : answer();
   }
   if (asked.stream) await streamed(asked, response, ports, feed);
   else await whole(asked, response, ports);
@@ -64,13 +68,10 @@ async function whole({ envelope, model }: ChatRequest, response: ServerResponse,
   }
   if (result.outcome === 'failed' && answerText(result) === '') {
     const status = result.error?.code === 'GATEWAY_STOPPING' ? 503 : 500;
-    return sendApiError(
-      response,
-      status,
-      failureText(result),
-      'api_error',
-      result.error ? { code: result.error.code } : {},
-    );
+    return sendApiError(response, status, failureText(result), 'api_error', {
+      ...(result.error ? { code: result.error.code } : {}),
+      headers: retryHeaders(status, result.error !== undefined && ERROR_CODES[result.error.code].retryable),
+    });
   }
   sendJson(response, 200, {
     id: `chatcmpl_${envelope.idempotencyKey}`,
@@ -96,6 +97,8 @@ async function streamed(
   // The first chunk travels with the first text, the last ones together: every write is a call into the system.
   let waiting = delta('{"role":"assistant"}');
   const text = new StreamedText((piece) => {
+    // A reader that does not read loses its connection; the run goes on and its answer stays in the session.
+    if (response.writableLength > LIMITS.maxBufferedBytes) response.destroy();
     response.write(waiting + delta(`{"content":${JSON.stringify(piece)}}`));
     waiting = '';
   });
@@ -209,11 +212,16 @@ function refuse(response: ServerResponse, error: unknown): void {
       ? `${error.message}. ${error.next}`
       : error.message
     : 'internal error';
-  const headers: Readonly<Record<string, string>> = status === 503 ? { 'Retry-After': '2' } : {};
   sendApiError(response, status, text, status >= 500 ? 'api_error' : 'invalid_request_error', {
     ...(isGatewayError(error) ? { code: error.code } : {}),
-    headers,
+    headers: retryHeaders(status, isGatewayError(error) && error.retryable),
   });
+}
+
+/** Callers try again by themselves after a 5xx, unless they are told that it would end the same way. */
+function retryHeaders(status: number, retryable: boolean): Readonly<Record<string, string>> {
+  if (status === 503) return { 'Retry-After': '2' };
+  return status >= 500 && !retryable ? { 'x-should-retry': 'false' } : {};
 }
 
 function failureText({ error }: RunResult): string {
@@ -235,7 +243,9 @@ function readChatRequest(text: string, request: IncomingMessage, ports: GatewayP
   if (last < 0) throw invalid('Missing user message in `messages`.');
   const prompt = contentOf(messages[last]?.['content']);
   const agent = agentFor(body['model'], header(request, 'agent-id'), ports);
-  const sessionKey = sessionFor(request, body['user'], agent);
+  const given = request.headers['idempotency-key'];
+  const idempotencyKey = typeof given === 'string' && given !== '' ? given : undefined;
+  const sessionKey = sessionFor(request, { user: body['user'], idempotencyKey, agent });
   const system = messages
     .filter((m) => m['role'] === 'system' || m['role'] === 'developer')
     .map((m) => contentOf(m['content']).text);
@@ -247,13 +257,12 @@ function readChatRequest(text: string, request: IncomingMessage, ports: GatewayP
   });
   const model = header(request, 'model');
   const thinking = body['reasoning_effort'];
-  const key = request.headers['idempotency-key'];
   return {
     model: typeof body['model'] === 'string' ? body['model'] : 'reins',
     stream: body['stream'] === true,
     includeUsage: isRecord(body['stream_options']) && body['stream_options']['include_usage'] === true,
     envelope: {
-      idempotencyKey: typeof key === 'string' && key !== '' ? key : newId(),
+      idempotencyKey: idempotencyKey ?? newId(),
       channel: 'http',
       surface: header(request, 'message-channel') ?? 'openai-api',
       chatType: 'direct',
@@ -286,15 +295,23 @@ function agentFor(model: unknown, named: string | undefined, ports: GatewayPorts
   return agent;
 }
 
-/** A header's key as it is given; the user's own session; else a fresh one for this request. */
-function sessionFor(request: IncomingMessage, user: unknown, agent: AgentId): SessionKey {
+/** A header's key as it is given; the user's own session; else one for this request, which a repeat of the request finds again. */
+function sessionFor(
+  request: IncomingMessage,
+  facts: { readonly user: unknown; readonly idempotencyKey: string | undefined; readonly agent: AgentId },
+): SessionKey {
+  const { user, idempotencyKey, agent } = facts;
   const given = header(request, 'session-key');
   if (given !== undefined) return verbatimSessionKey(given);
   if (typeof user === 'string' && user !== '') {
     if (user.length > 256) throw invalid('`user` is longer than 256 characters.');
     return agentSessionKey(agent, `openai-user:${user}`);
   }
-  return agentSessionKey(agent, `openai:${newId()}`);
+  const name =
+    idempotencyKey === undefined
+      ? newId()
+      : createHash('sha256').update(idempotencyKey).digest('hex').slice(0, REPEATABLE_NAME_LENGTH);
+  return agentSessionKey(agent, `openai:${name}`);
 }
 
 /** Our own header names and the public ones mean the same. */

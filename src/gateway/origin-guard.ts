@@ -18,12 +18,10 @@ export function guardOrigin(request: IncomingMessage, settings: GatewaySettings,
   }
   const { origin } = request.headers;
   if (origin === undefined) return undefined;
-  if (allowedOrigins(settings, port).has(origin)) return undefined;
+  // What a sandboxed frame of anybody's page calls itself is no name, even if a config lists it.
+  if (origin !== 'null' && allowedOrigins(settings, port).has(origin)) return undefined;
   return { status: 403, message: 'origin not allowed' };
 }
-
-/** True for a request whose page is one of ours. */
-export const hasOrigin = (request: IncomingMessage): boolean => request.headers.origin !== undefined;
 
 const LOOPBACK_NAMES = ['127.0.0.1', 'localhost', '[::1]'] as const;
 
@@ -32,21 +30,18 @@ function hostNames(settings: GatewaySettings): ReadonlySet<string> {
     const name = URL.canParse(origin) ? new URL(origin).hostname.toLowerCase() : undefined;
     return name === undefined ? [] : [name];
   });
-  // An address that we listen on is a name of ours; the wildcard addresses are none.
-  const own = /^(0\.0\.0\.0|::)$/.test(settings.host)
-    ? []
-    : [settings.host.includes(':') ? `[${settings.host}]` : settings.host];
-  return new Set([
-    ...LOOPBACK_NAMES,
-    ...own,
-    ...settings.allowedHosts.map((name) => name.toLowerCase()),
-    ...configured,
-  ]);
+  return new Set([...ownNames(settings), ...configured]);
 }
 
 function allowedOrigins(settings: GatewaySettings, port: number): ReadonlySet<string> {
-  const own = [...LOOPBACK_NAMES, ...settings.allowedHosts].map((name) => `http://${name}:${port}`);
+  const own = ownNames(settings).map((name) => `http://${name}:${port}`);
   return new Set([...own, ...settings.allowedOrigins]);
+}
+
+/** An address that we listen on is a name of ours; the wildcard addresses are none. */
+function ownNames({ host, allowedHosts }: GatewaySettings): readonly string[] {
+  const address = host === '0.0.0.0' || host === '::' ? [] : [host.includes(':') ? `[${host}]` : host];
+  return [...LOOPBACK_NAMES, ...address, ...allowedHosts].map((name) => name.toLowerCase());
 }
 
 function parseHost(header: string | undefined): { readonly name: string } | undefined {

@@ -1,6 +1,7 @@
-import type { Clock } from '#base';
+import { type Clock, messageOf } from '#base';
 import {
   type Approval,
+  agentOf,
   answerText,
   type Message,
   type RunNotice,
@@ -9,79 +10,109 @@ import {
   withoutStamp,
 } from '#domain';
 import type { Scope } from '#protocol';
-import type { LiveRun, RunFeed } from './run-feed.ts';
+import type { GatewayPorts } from './ports.ts';
+import { type LiveRun, placeOf, type RunFeed } from './run-feed.ts';
 
-/** Puts an event on every connection that may see it. */
+/** Puts events on the connections that may see them. */
 export interface Broadcaster {
-  readonly hasListeners: boolean;
+  /** Whether anyone would get it: what nobody hears need not be made. */
+  hears(to: Audience): boolean;
+  /** The payload is written down once, for all. */
   broadcast(event: string, payload: unknown, to: Audience): void;
 }
 
-export type Audience = {
-  readonly scope: Scope;
-  /** Only clients with this capability. */
-  readonly cap?: string;
-  /** Only clients that subscribed to this session's messages, or to all sessions. */
-  readonly subscribed?: { readonly to: 'messages'; readonly key: SessionKey } | { readonly to: 'sessions' };
-};
+export type Audience =
+  | 'everyone'
+  | {
+      readonly scope: Scope;
+      /** Only clients with this capability. */
+      readonly cap?: string;
+      /** Only clients that subscribed to this session's messages, or to all sessions. */
+      readonly subscribed?: { readonly to: 'messages'; readonly key: SessionKey } | { readonly to: 'sessions' };
+    };
 
 const CHAT_DELTA_EVERY_MS = 100;
 const READ: Audience = { scope: 'operator.read' };
+const TOOL_EVENTS: Audience = { scope: 'operator.read', cap: 'tool-events' };
+const SESSIONS: Audience = { scope: 'operator.read', subscribed: { to: 'sessions' } };
+const messagesOf = (key: SessionKey): Audience => ({ scope: 'operator.read', subscribed: { to: 'messages', key } });
+
+/**
+ * How far a run's listeners are. Every `agent` and `chat` event of a text carries all of it, so one for each small delta would cost the
+ * square of its length: deltas are gathered for a moment that grows with the text.
+ */
+type Progress = {
+  gathered: Gathered | undefined;
+  cancelGathering: (() => void) | undefined;
+  chatSent: string;
+  cancelChat: (() => void) | undefined;
+};
+type Gathered = {
+  readonly notice: RunNotice;
+  readonly stream: 'assistant' | 'thinking';
+  readonly text: string;
+  readonly delta: string;
+};
+const GATHER_MS_MIN = 20;
+const GATHER_MS_MAX = 250;
+const GATHER_MS_PER_CHARACTER = 0.001;
 
 /** Words a run's events as the public protocol does: `agent`, `chat`, `session.message`, `session.tool`, `sessions.changed`. */
 export class RunEvents {
   readonly #out: Broadcaster;
   readonly #feed: RunFeed;
   readonly #clock: Clock;
-  readonly #session: (key: SessionKey) => Promise<unknown>;
-  /** Chat deltas that wait, by run: a delta carries the whole text, so only the newest matters. */
-  readonly #late = new Map<string, { readonly cancel: () => void; sentText: string }>();
+  readonly #log: GatewayPorts['log'];
+  readonly #session: (key: SessionKey) => Promise<object | undefined>;
+  readonly #progress = new Map<string, Progress>();
+  /** Events that carry a session's row wait for it, in the order in which they happened. */
+  #rows: Promise<void> = Promise.resolve();
 
   constructor(options: {
     readonly out: Broadcaster;
     readonly feed: RunFeed;
     readonly clock: Clock;
+    readonly log: GatewayPorts['log'];
     /** The row of a session as lists show it. */
-    readonly session: (key: SessionKey) => Promise<unknown>;
+    readonly session: (key: SessionKey) => Promise<object | undefined>;
   }) {
     this.#out = options.out;
     this.#feed = options.feed;
     this.#clock = options.clock;
+    this.#log = options.log;
     this.#session = options.session;
   }
 
   take(notice: RunNotice): void {
     const live = this.#feed.take(notice);
-    if (this.#out.hasListeners) this.#tell(notice, live);
+    if (this.#out.hears(READ)) this.#tell(notice, live);
+    if (notice.event.type === 'run-end') this.#forget(notice);
   }
 
   approval(approval: Approval): void {
     const to: Audience = { scope: 'operator.approvals' };
-    if (approval.decision === undefined) this.#out.broadcast('exec.approval.requested', approvalRecord(approval), to);
-    else {
-      const { decision, resolvedBy, resolvedAt } = approval;
-      const payload = {
-        id: approval.id,
-        decision,
-        resolvedBy,
-        ts: resolvedAt,
-        request: approvalRecord(approval).request,
-      };
-      this.#out.broadcast('exec.approval.resolved', payload, to);
-    }
+    const record = approvalRecord(approval);
+    if (approval.decision === undefined) return this.#out.broadcast('exec.approval.requested', record, to);
+    const { id, decision, resolvedBy, resolvedAt: ts } = approval;
+    this.#out.broadcast('exec.approval.resolved', { id, decision, resolvedBy, ts, request: record.request }, to);
+  }
+
+  sessionChanged(sessionKey: SessionKey, reason: string): void {
+    this.#changed(sessionKey, { reason });
   }
 
   #tell(notice: RunNotice, live: LiveRun | undefined): void {
     const { event, sessionKey, runId } = notice;
+    if (event.type !== 'text-delta' && event.type !== 'thinking-delta') this.#sendGathered(notice);
     switch (event.type) {
       case 'run-start':
         this.#agent(notice, 'lifecycle', { phase: 'start', startedAt: event.at });
         return this.#changed(sessionKey, { phase: 'start', runId });
       case 'thinking-delta':
-        return this.#agent(notice, 'thinking', { text: live?.thinking ?? event.text, delta: event.text });
+        return this.#gather(notice, 'thinking', { text: live?.thinking ?? event.text, delta: event.text });
       case 'text-delta':
-        this.#agent(notice, 'assistant', { text: live?.text ?? event.text, delta: event.text });
-        return this.#chatDelta(notice, live);
+        this.#gather(notice, 'assistant', { text: live?.text ?? event.text, delta: event.text });
+        return live && this.#chatDelta(notice, live);
       case 'turn-retry':
         // What was streamed of this answer does not count: clients put the text back to what it was.
         return this.#agent(notice, 'assistant', { text: '', delta: '', replace: true });
@@ -128,53 +159,91 @@ export class RunEvents {
 
   #end(notice: RunNotice, result: RunResult, endedAt: number, live: LiveRun | undefined): void {
     const { runId, sessionKey } = notice;
-    this.#late.get(runId)?.cancel();
-    this.#late.delete(runId);
     const text = live?.runText || answerText(result);
+    const message = text === '' ? {} : { message: chatMessage(text, endedAt) };
     if (result.outcome === 'failed') {
       const error = result.error?.next
         ? `${result.error.message}. ${result.error.next}`
         : (result.error?.message ?? 'failed');
       this.#agent(notice, 'lifecycle', { phase: 'error', error, livenessState: 'blocked', endedAt });
       const errorKind = ERROR_KINDS[result.error?.code ?? ''] ?? 'unknown';
-      this.#chat(notice, {
-        state: 'error',
-        errorMessage: error,
-        errorKind,
-        ...(text === '' ? {} : { message: chatMessage(text, endedAt) }),
-      });
+      this.#chat(notice, { state: 'error', errorMessage: error, errorKind, ...message });
     } else if (result.outcome === 'aborted') {
-      const startedAt = live?.startedAt ?? endedAt;
-      this.#chat(notice, {
-        state: 'aborted',
-        stopReason: 'rpc',
-        ...(text === '' ? {} : { message: chatMessage(text, endedAt) }),
-      });
-      this.#agent(notice, 'lifecycle', {
-        phase: 'end',
-        status: 'cancelled',
-        aborted: true,
-        stopReason: 'rpc',
-        startedAt,
-        endedAt,
-      });
+      const stop = { aborted: true, stopReason: 'rpc', startedAt: live?.startedAt ?? endedAt, endedAt };
+      this.#chat(notice, { state: 'aborted', stopReason: 'rpc', ...message });
+      this.#agent(notice, 'lifecycle', { phase: 'end', status: 'cancelled', ...stop });
     } else {
       this.#agent(notice, 'lifecycle', { phase: 'end', endedAt, livenessState: 'working' });
-      if (text !== '') this.#chat(notice, { state: 'delta', message: chatMessage(text, endedAt) });
-      this.#chat(notice, { state: 'final', ...(text === '' ? {} : { message: chatMessage(text, endedAt) }) });
+      const sent = this.#progress.get(placeOf(notice))?.chatSent ?? '';
+      if (text !== '') this.#chat(notice, { state: 'delta', ...message, ...newPart(text, sent) });
+      this.#chat(notice, { state: 'final', ...message });
     }
     this.#changed(sessionKey, { phase: result.outcome === 'failed' ? 'error' : 'end', runId });
   }
 
+  /** Also when nobody listens any more: what is remembered of a run ends with it. */
+  #forget(notice: RunNotice): void {
+    const progress = this.#progress.get(placeOf(notice));
+    progress?.cancelGathering?.();
+    progress?.cancelChat?.();
+    this.#progress.delete(placeOf(notice));
+  }
+
+  #progressOf(notice: RunNotice): Progress {
+    const place = placeOf(notice);
+    const known = this.#progress.get(place);
+    if (known) return known;
+    const fresh: Progress = {
+      gathered: undefined,
+      cancelGathering: undefined,
+      chatSent: '',
+      cancelChat: undefined,
+    };
+    this.#progress.set(place, fresh);
+    return fresh;
+  }
+
+  #gather(
+    notice: RunNotice,
+    stream: Gathered['stream'],
+    piece: { readonly text: string; readonly delta: string },
+  ): void {
+    const progress = this.#progressOf(notice);
+    if (progress.gathered && progress.gathered.stream !== stream) this.#sendGathered(notice);
+    const delta = (progress.gathered?.delta ?? '') + piece.delta;
+    progress.gathered = { notice, stream, text: piece.text, delta };
+    if (progress.cancelGathering) return;
+    const send = () => {
+      progress.cancelGathering = undefined;
+      if (!progress.gathered) return;
+      const gapMs = GATHER_MS_MIN + progress.gathered.text.length * GATHER_MS_PER_CHARACTER;
+      this.#sendGathered(notice);
+      progress.cancelGathering = this.#clock.after(Math.min(gapMs, GATHER_MS_MAX), send);
+    };
+    send();
+  }
+
+  /** Before anything else is told of the run: its events stay in their order. */
+  #sendGathered(of: RunNotice): void {
+    const progress = this.#progress.get(placeOf(of));
+    if (!progress?.gathered) return;
+    const { notice, stream, text, delta } = progress.gathered;
+    progress.gathered = undefined;
+    this.#agent(notice, stream, { text, delta });
+  }
+
   #agent({ runId, sessionKey, seq }: RunNotice, stream: string, data: unknown, to: Audience = READ): void {
-    this.#out.broadcast('agent', { runId, stream, data, sessionKey, seq, ts: this.#clock.now() }, to);
+    if (!this.#out.hears(to)) return;
+    const agentId = agentOf(sessionKey);
+    this.#out.broadcast('agent', { runId, stream, data, sessionKey, seq, ts: this.#clock.now(), agentId }, to);
   }
 
   #tool(notice: RunNotice, data: Readonly<Record<string, unknown>>): void {
-    this.#agent(notice, 'tool', data, { scope: 'operator.read', cap: 'tool-events' });
+    this.#agent(notice, 'tool', data, TOOL_EVENTS);
+    if (!this.#out.hears(SESSIONS)) return;
     const { runId, sessionKey, seq } = notice;
     const payload = { runId, stream: 'tool', data, sessionKey, seq, ts: this.#clock.now() };
-    this.#out.broadcast('session.tool', payload, { scope: 'operator.read', subscribed: { to: 'sessions' } });
+    this.#out.broadcast('session.tool', payload, SESSIONS);
   }
 
   #item(
@@ -188,41 +257,30 @@ export class RunEvents {
       readonly endedAt?: number;
     },
   ): void {
-    const { phase, status, id, name, startedAt, endedAt } = facts;
-    const times = { startedAt, ...(endedAt === undefined ? {} : { endedAt }) };
-    this.#agent(notice, 'item', {
-      itemId: `tool:${id}`,
-      phase,
-      kind: 'tool',
-      title: name,
-      status,
-      name,
-      toolCallId: id,
-      ...times,
-    });
+    const { id, name, ...rest } = facts;
+    this.#agent(notice, 'item', { itemId: `tool:${id}`, kind: 'tool', title: name, name, toolCallId: id, ...rest });
   }
 
   /** At once when the last one is long enough ago, else when it is; always with the text of then. */
-  #chatDelta(notice: RunNotice, live: LiveRun | undefined): void {
-    if (!live || this.#late.has(notice.runId)) return;
+  #chatDelta(notice: RunNotice, live: LiveRun): void {
+    const progress = this.#progressOf(notice);
+    if (progress.cancelChat) return;
     const send = () => {
-      const late = this.#late.get(notice.runId);
-      if (!late || late.sentText === live.runText) return void this.#late.delete(notice.runId);
-      const deltaText = live.runText.startsWith(late.sentText)
-        ? live.runText.slice(late.sentText.length)
-        : live.runText;
-      this.#chat(
-        { ...notice, seq: live.seq },
-        { state: 'delta', message: chatMessage(live.runText, this.#clock.now()), deltaText },
-      );
-      this.#late.set(notice.runId, { cancel: this.#clock.after(CHAT_DELTA_EVERY_MS, send), sentText: live.runText });
+      progress.cancelChat = undefined;
+      const text = live.runText;
+      if (text === progress.chatSent) return;
+      const message = chatMessage(text, this.#clock.now());
+      this.#chat({ ...notice, seq: live.seq }, { state: 'delta', message, ...newPart(text, progress.chatSent) });
+      progress.chatSent = text;
+      const gapMs = Math.max(CHAT_DELTA_EVERY_MS, Math.min(text.length * GATHER_MS_PER_CHARACTER, GATHER_MS_MAX));
+      progress.cancelChat = this.#clock.after(gapMs, send);
     };
-    this.#late.set(notice.runId, { cancel: () => undefined, sentText: '' });
     send();
   }
 
   #chat({ runId, sessionKey, seq }: RunNotice, more: Readonly<Record<string, unknown>>): void {
-    this.#out.broadcast('chat', { runId, sessionKey, seq, ...more }, READ);
+    if (!this.#out.hears(READ)) return;
+    this.#out.broadcast('chat', { runId, sessionKey, seq, agentId: agentOf(sessionKey), ...more }, READ);
   }
 
   #message(
@@ -230,27 +288,42 @@ export class RunEvents {
     message: Message,
     place: { readonly messageId: string; readonly messageSeq: number },
   ): void {
-    const shown = shownMessage(message, place.messageId, place.messageSeq);
-    const payload = { sessionKey, message: shown, ...place };
-    this.#out.broadcast('session.message', payload, {
-      scope: 'operator.read',
-      subscribed: { to: 'messages', key: sessionKey },
-    });
+    this.#withRow(messagesOf(sessionKey), sessionKey, (row) => ({
+      event: 'session.message',
+      payload: { sessionKey, message: shownMessage(message, place.messageId, place.messageSeq), ...place, ...row },
+    }));
   }
 
   #changed(sessionKey: SessionKey, what: Readonly<Record<string, unknown>>): void {
     const ts = this.#clock.now();
-    void this.#session(sessionKey).then((session) => this.#sessionChanged(sessionKey, { ...what, ts }, session));
+    this.#withRow(SESSIONS, sessionKey, (row) => ({
+      event: 'sessions.changed',
+      payload: { sessionKey, ...what, ts, ...row },
+    }));
   }
 
-  sessionChanged(sessionKey: SessionKey, reason: string): void {
-    if (this.#out.hasListeners) this.#changed(sessionKey, { reason });
+  #withRow(
+    to: Audience,
+    key: SessionKey,
+    make: (row: object) => { readonly event: string; readonly payload: unknown },
+  ): void {
+    if (!this.#out.hears(to)) return;
+    this.#rows = this.#rows.then(async () => {
+      try {
+        const session = await this.#session(key);
+        const { event, payload } = make(session ? { ...session, session } : {});
+        this.#out.broadcast(event, payload, to);
+      } catch (error) {
+        // One event less: clients read lists and history anew when they need to be sure.
+        this.#log.error('A session event could not be sent', { session: key, error: messageOf(error) });
+      }
+    });
   }
+}
 
-  #sessionChanged(sessionKey: SessionKey, what: Readonly<Record<string, unknown>>, session: unknown): void {
-    const payload = { sessionKey, ...what, ...(session ? { session, ...(session as object) } : {}) };
-    this.#out.broadcast('sessions.changed', payload, { scope: 'operator.read', subscribed: { to: 'sessions' } });
-  }
+/** The part of a run's text that is new; where an answer began anew, all of it. */
+function newPart(text: string, sent: string): { readonly deltaText: string; readonly replace?: true } {
+  return text.startsWith(sent) ? { deltaText: text.slice(sent.length) } : { deltaText: text, replace: true };
 }
 
 /** A message as the protocol shows it: the stamp that the model sees goes, cost is its total, its place is added. */

@@ -1,3 +1,4 @@
+import type { Clock } from '#base';
 import type { RunNotice, SessionKey } from '#domain';
 
 /** What is known of a run under way, for a client that was not there from its start. */
@@ -12,6 +13,8 @@ export type LiveRun = {
   runText: string;
   /** How long `runText` was when the turn began, to take back what a broken answer had said. */
   turnStart: number;
+  /** How many of its messages are stored. */
+  messages: number;
   seq: number;
 };
 
@@ -19,17 +22,22 @@ export type LiveRun = {
 export class RunFeed {
   readonly #live = new Map<string, LiveRun>();
   readonly #followers = new Map<string, Set<(notice: RunNotice) => void>>();
+  readonly #clock: Clock;
+
+  constructor(options: { readonly clock: Clock }) {
+    this.#clock = options.clock;
+  }
 
   /** Takes in a notice, then hands it to those who follow its run. */
   take(notice: RunNotice): LiveRun | undefined {
     const live = this.#update(notice);
-    for (const follower of this.#followers.get(placeOf(notice.sessionKey, notice.runId)) ?? []) follower(notice);
+    for (const follower of this.#followers.get(placeOf(notice)) ?? []) follower(notice);
     return live;
   }
 
   /** Before the message is submitted, so that nothing is missed. */
   follow(key: SessionKey, runId: string, follower: (notice: RunNotice) => void): () => void {
-    const place = placeOf(key, runId);
+    const place = placeOf({ sessionKey: key, runId });
     let followers = this.#followers.get(place);
     if (!followers) {
       followers = new Set();
@@ -47,24 +55,27 @@ export class RunFeed {
     return undefined;
   }
 
-  #update({ runId, sessionKey, seq, event }: RunNotice): LiveRun | undefined {
-    const place = placeOf(sessionKey, runId);
-    if (event.type === 'run-start') {
-      const live: LiveRun = {
-        runId,
-        sessionKey,
-        startedAt: event.at,
-        text: '',
-        thinking: '',
-        runText: '',
-        turnStart: 0,
-        seq,
-      };
-      this.#live.set(place, live);
-      return live;
+  /** Moves whenever a message of the session's run under way is stored, or a run of it begins or ends. */
+  stored(key: SessionKey): string {
+    const live = this.ofSession(key);
+    return live ? `${live.runId} ${live.messages}` : '';
+  }
+
+  #update(notice: RunNotice): LiveRun | undefined {
+    const { event, seq } = notice;
+    const place = placeOf(notice);
+    if (event.type === 'run-end') {
+      const ended = this.#live.get(place);
+      this.#live.delete(place);
+      if (ended) ended.seq = seq;
+      return ended;
     }
-    const live = this.#live.get(place);
-    if (!live) return undefined;
+    let live = this.#live.get(place);
+    if (!live) {
+      // A run that goes on after a restart began before anybody listened here.
+      live = newLive(notice, event.type === 'run-start' ? event.at : this.#clock.now());
+      this.#live.set(place, live);
+    }
     live.seq = seq;
     if (event.type === 'turn-start') {
       live.text = '';
@@ -78,12 +89,29 @@ export class RunFeed {
       live.text = '';
       live.thinking = '';
       live.runText = live.runText.slice(0, live.turnStart);
-    } else if (event.type === 'message' && event.message.role === 'assistant') {
-      live.text = '';
-      live.thinking = '';
-    } else if (event.type === 'run-end') this.#live.delete(place);
+    } else if (event.type === 'message') {
+      live.messages++;
+      if (event.message.role === 'assistant') {
+        live.text = '';
+        live.thinking = '';
+      }
+    }
     return live;
   }
 }
 
-const placeOf = (key: SessionKey, runId: string): string => `${key}\n${runId}`;
+const newLive = ({ runId, sessionKey, seq }: RunNotice, startedAt: number): LiveRun => ({
+  runId,
+  sessionKey,
+  startedAt,
+  text: '',
+  thinking: '',
+  runText: '',
+  turnStart: 0,
+  messages: 0,
+  seq,
+});
+
+/** Run ids are the callers' keys: they are unique within a session only. */
+export const placeOf = ({ sessionKey, runId }: Pick<RunNotice, 'sessionKey' | 'runId'>): string =>
+  `${sessionKey}\n${runId}`;

@@ -84,7 +84,13 @@ export type HelloOk = {
   readonly features: { readonly methods: readonly string[]; readonly events: readonly string[] };
   readonly snapshot: Readonly<Record<string, unknown>>;
   readonly auth: { readonly role: string; readonly scopes: readonly string[]; readonly method: string };
-  readonly policy: { readonly maxPayload: number; readonly maxBufferedBytes: number; readonly tickIntervalMs: number };
+  readonly policy: {
+    readonly maxPayload: number;
+    readonly maxBufferedBytes: number;
+    readonly tickIntervalMs: number;
+    /** Since protocol 4. Bytes of one attachment, decoded. */
+    readonly attachments?: { readonly maxBytes: number; readonly maxImageBytes: number };
+  };
 };
 
 /** Events that this gateway sends. */

@@ -8,6 +8,8 @@ export const LIMITS = {
   maxBufferedBytes: 50 * 1024 * 1024,
   tickIntervalMs: 30_000,
   connectWithinMs: 10_000,
+  /** Of a message's attachments, decoded. */
+  attachments: { maxBytes: 6 * 1024 * 1024, maxImageBytes: 6 * 1024 * 1024 },
 } as const;
 
 /** The highest version inside the client's range, or undefined when there is none. */

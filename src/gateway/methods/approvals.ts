@@ -39,19 +39,20 @@ export const approvalMethods: Methods<
     });
     if (approval.decision !== undefined) return answer(approval);
     return await new Promise((resolve, reject) => {
+      const end = () => {
+        leave();
+        caller.gone.removeEventListener('abort', abandon);
+      };
+      const abandon = () => {
+        end();
+        reject(new RefusedRequest('connection closed'));
+      };
       const leave = ports.approvals.subscribe((changed) => {
         if (changed.id !== id || changed.decision === undefined) return;
-        leave();
+        end();
         resolve(answer(changed));
       });
-      caller.gone.addEventListener(
-        'abort',
-        () => {
-          leave();
-          reject(new RefusedRequest('connection closed'));
-        },
-        { once: true },
-      );
+      caller.gone.addEventListener('abort', abandon, { once: true });
     });
   },
 };

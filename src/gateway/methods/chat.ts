@@ -20,6 +20,9 @@ import { RefusedRequest } from '../wire-error.ts';
 import type { MethodContext, Methods } from './method.ts';
 
 const HISTORY_DEFAULT = 200;
+/** So that a history full of pictures stays within what a client takes as one frame. */
+const HISTORY_CHARACTERS_MAX = 16 * 1024 * 1024;
+const HISTORY_ATTEMPTS_MAX = 3;
 const WAIT_MS_DEFAULT = 30_000;
 const IMAGE_TYPES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
 const IMAGE_BASE64_MAX = 8 * 1024 * 1024;
@@ -37,11 +40,9 @@ export const chatMethods: Methods<
     return await send(envelopeOf({ ...params, sessionKey, agent }, context), context);
   },
 
-  async 'chat.history'({ sessionKey: given, limit = HISTORY_DEFAULT, maxChars }, { ports, feed }) {
-    const sessionKey = resolveSessionKey(given, ports.agents.defaultId());
-    const { messages, ...facts } = await ports.sessions.history(sessionKey, { limit });
-    // In the same turn of the event loop as the answer: nothing can be told between the two.
-    const live = feed.ofSession(sessionKey);
+  async 'chat.history'({ sessionKey: given, limit = HISTORY_DEFAULT, maxChars = HISTORY_CHARACTERS_MAX }, context) {
+    const sessionKey = resolveSessionKey(given, context.ports.agents.defaultId());
+    const { live, messages, ...facts } = await historyOf(sessionKey, limit, context);
     const activeRun = live && {
       runId: live.runId,
       startedAt: live.startedAt,
@@ -53,7 +54,7 @@ export const chatMethods: Methods<
     return {
       sessionKey,
       ...facts,
-      messages: maxChars === undefined ? shown : withinCharacters(shown, maxChars),
+      messages: withinCharacters(shown, Math.min(maxChars, HISTORY_CHARACTERS_MAX)),
       ...(activeRun ? { activeRun } : {}),
     };
   },
@@ -103,6 +104,19 @@ export const chatMethods: Methods<
     return { ok: true, abortedRunId: aborted ?? null, status: aborted === undefined ? 'no-active-run' : 'aborted' };
   },
 };
+
+/**
+ * What is stored and what is being said, without a gap between the two: a message that was stored while the transcript was read would
+ * be in neither, so the transcript is read again when the run moved on meanwhile.
+ */
+async function historyOf(sessionKey: SessionKey, limit: number, { ports, feed }: MethodContext) {
+  for (let attempt = 1; ; attempt++) {
+    const before = feed.stored(sessionKey);
+    const history = await ports.sessions.history(sessionKey, { limit });
+    if (feed.stored(sessionKey) === before || attempt === HISTORY_ATTEMPTS_MAX)
+      return { ...history, live: feed.ofSession(sessionKey) };
+  }
+}
 
 async function send(envelope: Envelope, { ports }: MethodContext): Promise<unknown> {
   const { runId, status } = await ports.dispatch.submit(envelope);

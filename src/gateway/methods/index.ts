@@ -11,4 +11,4 @@ type AnyMethod = (params: unknown, context: MethodContext) => unknown;
 
 /** Looked up by name in a map: what a client sends must not reach a prototype. */
 export const methodTable: ReadonlyMap<string, AnyMethod> = new Map(Object.entries(ALL) as [string, AnyMethod][]);
-export type { Caller, GatewayStatus, MethodContext } from './method.ts';
+export type { Caller, MethodContext } from './method.ts';

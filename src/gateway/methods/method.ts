@@ -2,6 +2,7 @@ import type { SessionKey } from '#domain';
 import type { MethodName, MethodParams } from '#protocol';
 import type { GatewayPorts } from '../ports.ts';
 import type { RunFeed } from '../run-feed.ts';
+import type { SelfView } from '../self-view.ts';
 
 /** Who calls, as the connection was authenticated. */
 export type Caller = {
@@ -21,13 +22,7 @@ export type MethodContext = {
   readonly ports: GatewayPorts;
   readonly feed: RunFeed;
   readonly caller: Caller;
-  readonly status: GatewayStatus;
-};
-
-/** What the server knows of itself. */
-export type GatewayStatus = {
-  health(): Promise<Readonly<Record<string, unknown>>>;
-  presence(): readonly Readonly<Record<string, unknown>>[];
+  readonly view: SelfView;
 };
 
 export type Methods<Names extends MethodName> = {

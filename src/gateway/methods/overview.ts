@@ -18,7 +18,7 @@ type Names =
   | 'logs.tail';
 
 export const overviewMethods: Methods<Names> = {
-  health: (_params, { status }) => status.health(),
+  health: (_params, { view }) => view.health(),
 
   async status(_params, { ports }) {
     const { rows, total } = await ports.sessions.list({ limit: 10 });
@@ -36,7 +36,7 @@ export const overviewMethods: Methods<Names> = {
     };
   },
 
-  'system-presence': (_params, { status }) => status.presence(),
+  'system-presence': (_params, { view }) => view.presence(),
 
   'agents.list'(_params, { ports }) {
     const agents = ports.agents.list().map(({ id, name, workspace, model }) => ({

@@ -17,6 +17,8 @@ const LIST_DEFAULT = 100;
 const PREVIEW_DEFAULT = 10;
 const PREVIEW_CHARACTERS = 400;
 const RAW_MAX = 1_000;
+/** Sessions of one list that get a title or preview made of their words. */
+const WORDS_MAX = 100;
 
 type Names =
   | 'sessions.list'
@@ -44,18 +46,18 @@ export const sessionMethods: Methods<Names> = {
       ...(params.search === undefined ? {} : { search: params.search }),
       ...(params.activeMinutes === undefined ? {} : { activeSince: ports.clock.now() - params.activeMinutes * 60_000 }),
     });
-    const sessions = await Promise.all(
-      rows.map(async (row) => {
-        const view = sessionView(row, ports);
-        if (!params.includeDerivedTitles && !params.includeLastMessage) return view;
-        const { title, last } = await derivedTitle(row.key, ports);
-        return {
-          ...view,
-          ...(params.includeDerivedTitles && title ? { derivedTitle: title } : {}),
-          ...(params.includeLastMessage && last ? { lastMessagePreview: last } : {}),
-        };
-      }),
-    );
+    const sessions: Readonly<Record<string, unknown>>[] = [];
+    for (const [index, row] of rows.entries()) {
+      const view = sessionView(row, ports);
+      const wantsWords = params.includeDerivedTitles || params.includeLastMessage;
+      // Words are read from transcripts, one after the other: a list must not open a thousand files at once.
+      const { title, last } = wantsWords && index < WORDS_MAX ? await derivedTitle(row.key, ports) : {};
+      sessions.push({
+        ...view,
+        ...(params.includeDerivedTitles && title ? { derivedTitle: title } : {}),
+        ...(params.includeLastMessage && last ? { lastMessagePreview: last } : {}),
+      });
+    }
     const defaultId = ports.agents.defaultId();
     const model = ports.agents.list().find(({ id }) => id === defaultId)?.model;
     return {
@@ -79,15 +81,14 @@ export const sessionMethods: Methods<Names> = {
   },
 
   async 'sessions.preview'({ keys, limit = PREVIEW_DEFAULT, maxChars = PREVIEW_CHARACTERS }, context) {
-    const previews = await Promise.all(
-      keys.map(async (key) => {
-        const { messages } = await context.ports.sessions.history(keyOf(key, context), { limit });
-        const items = messages
-          .map(({ message }) => ({ role: message.role, text: withoutStamp(textOf(message)).slice(0, maxChars) }))
-          .filter(({ text }) => text !== '');
-        return { key, status: messages.length > 0 ? 'ok' : 'empty', items };
-      }),
-    );
+    const previews: { readonly key: string; readonly status: string; readonly items: readonly unknown[] }[] = [];
+    for (const key of keys) {
+      const { messages } = await context.ports.sessions.history(keyOf(key, context), { limit });
+      const items = messages
+        .map(({ message }) => ({ role: message.role, text: withoutStamp(textOf(message)).slice(0, maxChars) }))
+        .filter(({ text }) => text !== '');
+      previews.push({ key, status: messages.length > 0 ? 'ok' : 'empty', items });
+    }
     return { ts: context.ports.clock.now(), previews };
   },
 
