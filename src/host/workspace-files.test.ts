@@ -230,6 +230,22 @@ test('a folder that is exchanged for a link while files are written and read lea
   for (const outcome of outcomes) assert.match(outcome, /^(inside|written|FILE_REFUSED|FILE_NOT_FOUND)$/);
 });
 
+test('a folder that is exchanged for a link between reading and writing gets nothing written through it', async () => {
+  const { files, root, out } = await made();
+  mkdirSync(join(root, 'swap'));
+  writeFileSync(join(root, 'swap', 'secret'), 'inside');
+  const change = () => {
+    renameSync(join(root, 'swap'), join(root, 'kept'));
+    symlinkSync(out, join(root, 'swap'));
+    return Buffer.from('changed');
+  };
+  await assert.rejects(files.updateBytes('swap/secret', LIMITS, change), refusedWith(/exchanged meanwhile/));
+  assert.deepEqual(readdirSync(out), ['secret']);
+  assert.equal(readFileSync(join(out, 'secret'), 'utf8'), CANARY);
+  assert.deepEqual(readdirSync(join(root, 'kept')), ['secret']);
+  assert.equal(readFileSync(join(root, 'kept', 'secret'), 'utf8'), 'inside');
+});
+
 test('what is no regular file is refused without waiting for it', async () => {
   const { files, root } = await made();
   execFileSync('mkfifo', [join(root, 'fifo')]);
