@@ -19,7 +19,15 @@ export class ArgumentChecker {
     const validator = this.#validator(tool.parameters);
     if (validator.Check(args)) return { ok: true, args };
     // Models send "5" for 5 and one string where a list is asked for: what can be read only one way is taken that way.
-    const converted = Value.Convert(tool.parameters, structuredClone(args)) as Readonly<Record<string, unknown>>;
+    const converted = Value.Convert(tool.parameters, structuredClone(withoutNulls(tool, args))) as Readonly<
+      Record<string, unknown>
+    >;
+    const nulls = Object.keys(args).filter((name) => args[name] === null && converted[name] === 'null');
+    if (nulls.length > 0)
+      return {
+        ok: false,
+        message: `The arguments of ${tool.name} are not valid: ${nulls.join(', ')} must not be null.`,
+      };
     if (validator.Check(converted)) return { ok: true, args: converted };
     const faults = [...validator.Errors(converted)].slice(0, FAULTS_MAX).map(faultText);
     const properties =
@@ -40,6 +48,12 @@ export class ArgumentChecker {
     }
     return validator;
   }
+}
+
+/** Models in strict mode send null for what they leave out; as a value it would become the word "null". */
+function withoutNulls(tool: Tool, args: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { required = [] } = tool.parameters as { readonly required?: readonly string[] };
+  return Object.fromEntries(Object.entries(args).filter(([name, value]) => value !== null || required.includes(name)));
 }
 
 function faultText(fault: {

@@ -179,6 +179,23 @@ test('M-10: model, tool, model, until it asks for nothing more', async () => {
   );
 });
 
+test('M-36: null for what is left out is no argument, and null for what is needed is refused', async () => {
+  const seen: unknown[] = [];
+  const picky: Tool = {
+    ...tool('picky', (args) => {
+      seen.push(args);
+      return Promise.resolve(textOfResult('ok'));
+    }),
+    parameters: Type.Object({ text: Type.String(), folder: Type.Optional(Type.String()) }),
+  };
+  const { branch } = await play({
+    replies: [call(['c1', 'picky', { text: 'a', folder: null }], ['c2', 'picky', { text: null }]), say('done')],
+    tools: [picky],
+  });
+  assert.deepEqual(seen, [{ text: 'a' }]);
+  assert.match(JSON.stringify(branch), /text must not be null/);
+});
+
 test('M-11: calls of one turn run at the same time; the model gets the results in call order', async () => {
   const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const started: number[] = [];

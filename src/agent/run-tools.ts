@@ -1,4 +1,4 @@
-import { messageOf } from '#base';
+import { isGatewayError, messageOf } from '#base';
 import type { Tool, ToolContext, ToolResult } from '#contract';
 import {
   ENTRY,
@@ -90,7 +90,9 @@ async function outcomeOf(call: ToolCallBlock, facts: ToolCallFacts, run: ToolRun
     );
   } catch (error) {
     if (run.signal.aborted) return { ...failed('Stopped before it finished.'), outcome: 'aborted' };
-    return failed(messageOf(error));
+    return failed(
+      isGatewayError(error) && error.next !== undefined ? `${error.message}. ${error.next}` : messageOf(error),
+    );
   }
 }
 
