@@ -1,6 +1,7 @@
 import { type Clock, GatewayError, newId } from '#base';
 import type { Approval, ApprovalDecision, SessionKey } from '#domain';
 
+/** What is asked: exactly what will run, and which answers are possible. */
 export type ApprovalQuestion = Omit<
   Approval,
   'id' | 'createdAt' | 'expiresAt' | 'decision' | 'resolvedBy' | 'resolvedAt'
@@ -20,15 +21,19 @@ export class Approvals {
   readonly #resolved = new Map<string, Approval>();
   readonly #listeners = new Set<(approval: Approval) => void>();
 
-  constructor(options: { readonly clock: Clock; readonly expiryMs: () => number }) {
+  constructor(options: {
+    readonly clock: Clock;
+    /** How long a new question waits, in milliseconds. */
+    readonly expiryMs: () => number;
+  }) {
     this.#clock = options.clock;
     this.#expiryMs = options.expiryMs;
   }
 
   /**
-   * Asks, and waits for the answer.
+   * Asks, and waits for the answer. When `signal` aborts first the question is withdrawn, with the decision `expired`.
    * @returns the resolved approval, or undefined when there is no room for another question
-   * @throws the signal's reason when the run ends first
+   * @throws the signal's reason when it has aborted already
    */
   async ask(question: ApprovalQuestion, signal: AbortSignal): Promise<Approval | undefined> {
     signal.throwIfAborted();
@@ -36,22 +41,21 @@ export class Approvals {
       return undefined;
     const createdAt = this.#clock.now();
     const approval: Approval = { ...question, id: newId(), createdAt, expiresAt: createdAt + this.#expiryMs() };
-    const { promise, resolve, reject } = Promise.withResolvers<Approval>();
-    const stop = () => {
-      this.#end(approval, 'expired', 'the run ended');
-      reject(signal.reason);
-    };
+    const { promise, resolve } = Promise.withResolvers<Approval>();
+    const withdraw = () => this.#end(approval, 'expired', 'the run ended');
     const cancel = this.#clock.after(approval.expiresAt - createdAt, () =>
       this.#end(approval, 'expired', 'nobody answered in time'),
     );
     this.#pending.set(approval.id, { approval, settle: resolve });
-    signal.addEventListener('abort', stop, { once: true });
-    this.#tell(approval);
+    signal.addEventListener('abort', withdraw, { once: true });
     try {
+      this.#tell(approval);
       return await promise;
     } finally {
       cancel();
-      signal.removeEventListener('abort', stop);
+      signal.removeEventListener('abort', withdraw);
+      // Only when nobody could be told: a question that nobody hears of must not hold a place.
+      this.#pending.delete(approval.id);
     }
   }
 
@@ -73,8 +77,14 @@ export class Approvals {
   resolve(id: string, decision: ApprovalDecision, by: string): Approval {
     const pending = this.#pending.get(id);
     if (!pending) {
-      if (this.#resolved.has(id)) throw new GatewayError('APPROVAL_ALREADY_RESOLVED', 'approval already resolved');
-      throw new GatewayError('APPROVAL_NOT_FOUND', 'unknown or expired approval id');
+      if (this.#resolved.has(id)) {
+        throw new GatewayError('APPROVAL_ALREADY_RESOLVED', 'approval already resolved', {
+          next: 'An answer counts once. Run the command again to be asked again.',
+        });
+      }
+      throw new GatewayError('APPROVAL_NOT_FOUND', 'unknown or expired approval id', {
+        next: 'Look at the list of approvals again; questions end with their run and with a restart.',
+      });
     }
     if (!pending.approval.allowedDecisions.includes(decision)) {
       throw new GatewayError('REQUEST_INVALID', `"${decision}" was not offered for this approval`, {
@@ -90,13 +100,15 @@ export class Approvals {
     return () => this.#listeners.delete(listener);
   }
 
+  /** The first answer counts; a later one changes nothing and gets the first. */
   #end(approval: Approval, decision: NonNullable<Approval['decision']>, by: string): Approval {
     const pending = this.#pending.get(approval.id);
+    if (!pending) return this.#resolved.get(approval.id) ?? approval;
     const resolved: Approval = { ...approval, decision, resolvedBy: by, resolvedAt: this.#clock.now() };
-    if (!pending) return resolved;
     this.#pending.delete(approval.id);
     this.#resolved.set(approval.id, resolved);
-    if (this.#resolved.size > RESOLVED_MAX) this.#resolved.delete(this.#resolved.keys().next().value ?? '');
+    const [oldest] = this.#resolved.keys();
+    if (this.#resolved.size > RESOLVED_MAX && oldest !== undefined) this.#resolved.delete(oldest);
     pending.settle(resolved);
     this.#tell(resolved);
     return resolved;

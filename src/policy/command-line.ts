@@ -1,3 +1,7 @@
+// The strict grammar of an allow-list. What it reads means the same to every shell and to a spawn without one; what it cannot read is
+// no error but a miss: an allow-list has nothing to say about it (security model T8).
+
+/** Commands joined by `|`, each its words with the name first. `when` is as in the contract's `ExecPipeline`. */
 export type ParsedPipeline = {
   readonly commands: readonly (readonly string[])[];
   readonly when: 'always' | 'after-success' | 'after-failure';
@@ -5,25 +9,31 @@ export type ParsedPipeline = {
 
 export type ParsedLine =
   | { readonly ok: true; readonly pipelines: readonly ParsedPipeline[] }
-  /** Why an allow-list can say nothing about this line. */
+  /** Why an allow-list can say nothing about this line, to follow "the command is not simple enough: ". */
   | { readonly ok: false; readonly reason: string };
 
 const CHARACTERS_MAX = 8_192;
 const WORDS_MAX = 1_000;
 /** Plain in a word: nothing that any shell would read as more than itself. */
 const PLAIN = /^[A-Za-z0-9_\-./:,=+@%^]$/;
-/** Never, not even in quotes: what a terminal, a log or a person reads as something else, and what ends a line. */
-const HIDDEN =
-  /[\u0000-\u0008\u000a-\u001f\u007f-\u00a0\u00ad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]/;
+/**
+ * Never, not even in quotes: what ends a line, every blank but the space, and what a terminal, a log or a person would not see or would see
+ * as something else. `\p{C}` holds the controls, the invisible formats and lone surrogates, which would reach a program as another character.
+ */
+const HIDDEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/u;
+/** A shell reads these as grammar where the name of a command stands. */
+const RESERVED = new Set(
+  'if then else elif fi do done case esac while until for function select coproc time'.split(' '),
+);
 
 /**
- * Reads a command line by a grammar so small that it means the same to every shell: words, single and double quotes, `|`, `&&`, `||` and
- * `;`. Everything else is a miss (security model T8). Linear in the line's length.
+ * Reads a command line by a grammar of words, single and double quotes, `|`, `&&`, `||` and `;` (one `;` may end the line). Everything
+ * else is a miss. Linear in the line's length, which is bounded.
  */
 export function parseCommandLine(line: string): ParsedLine {
   if (line.length > CHARACTERS_MAX) return miss(`it is longer than ${CHARACTERS_MAX} characters`);
   const hidden = HIDDEN.exec(line);
-  if (hidden) return miss(`it holds the character U+${hidden[0].codePointAt(0)!.toString(16).padStart(4, '0')}`);
+  if (hidden) return miss(`it holds the character U+${codeOf(hidden[0])}`);
   return new LineReader(line).read();
 }
 
@@ -59,7 +69,7 @@ class LineReader {
   }
 
   #step(character: string): string | undefined {
-    if (character === ' ' || character === '\t') {
+    if (character === ' ') {
       this.#endWord();
       this.#at++;
     } else if (character === "'") return this.#quoted("'", /[^']/);
@@ -70,7 +80,8 @@ class LineReader {
     else if (character === '|') return this.#operator(1, () => this.#endCommand());
     else if (character === '&' && this.#line[this.#at + 1] === '&')
       return this.#operator(2, () => this.#endPipeline('after-success'));
-    else if (PLAIN.test(character) || character.codePointAt(0)! > 0xa0) {
+    // Beyond ASCII no character means anything to a shell; the hidden ones are out already.
+    else if (PLAIN.test(character) || character.charCodeAt(0) > 0x7f) {
       this.#word = (this.#word ?? '') + character;
       this.#at++;
     } else return `it holds ${JSON.stringify(character)} outside quotes`;
@@ -107,6 +118,7 @@ class LineReader {
     // `NAME=value command` sets a variable for the command, which could change what it loads.
     if (/^[A-Za-z_][A-Za-z0-9_]*\+?=/.test(name)) return 'it sets a variable before a command';
     if (name === '') return 'the name of a command is empty';
+    if (RESERVED.has(name)) return `"${name}" is a word of the shell's grammar`;
     this.#commands.push(this.#words);
     this.#words = [];
     return undefined;
@@ -121,5 +133,7 @@ class LineReader {
     return undefined;
   }
 }
+
+const codeOf = (character: string) => character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0');
 
 const miss = (reason: string): ParsedLine => ({ ok: false, reason });

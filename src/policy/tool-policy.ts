@@ -13,8 +13,17 @@ export type ToolRules = {
 export type ToolProfile = 'minimal' | 'coding' | 'messaging' | 'full';
 
 export type ToolDecision = {
-  readonly allowed: boolean /** The rule that decided, as a person finds it in the config. */;
+  readonly allowed: boolean;
+  /** The rule that decided, as a person finds it in the config. */
   readonly rule: string;
+};
+
+/** What a decision may rest on, from authenticated facts. What is not said is the less trusted of both. */
+export type ToolFacts = {
+  /** The operator asked for the run. */
+  readonly owner?: boolean;
+  /** Names of tools that plugins registered, for `group:plugins`. Without them: every tool that is not one of the built-in groups'. */
+  readonly ofPlugins?: ReadonlySet<string>;
 };
 
 /** The public names for groups of tools. `group:plugins` and `group:all` are answered by where a tool comes from. */
@@ -47,45 +56,65 @@ const PROFILES: Readonly<Record<ToolProfile, readonly string[]>> = {
   full: ['*'],
 };
 
+/** They reach the gateway itself or other machines: for the operator's own runs only, whatever a list says (security model §1, T24). */
+export const OWNER_TOOLS: ReadonlySet<string> = new Set(['gateway', 'cron', 'nodes']);
+
 /** Older names for a tool. */
 const ALIASES: Readonly<Record<string, string>> = { bash: 'exec', shell: 'exec', 'apply-patch': 'apply_patch' };
 
-/** Whether a tool may be seen and called, and by which rule. Deny wins over everything; every scope must let it through. */
-export function decideTool(name: string, scopes: readonly ToolRules[]): ToolDecision {
+/**
+ * Whether a tool may be seen and called, and by which rule. Deny wins over everything; every scope must let it through. An older name is
+ * decided as the tool that it names, and letters count the same in either case, so that neither is a way round a denial.
+ */
+export function decideTool(name: string, scopes: readonly ToolRules[], facts: ToolFacts = {}): ToolDecision {
+  const tool = canonical(name);
   let last: ToolDecision = { allowed: true, rule: 'no rule' };
   for (const scope of scopes) {
-    last = decideInScope(name, scope);
+    last = decideInScope(tool, scope, facts);
     if (!last.allowed) return last;
   }
+  if (OWNER_TOOLS.has(tool) && facts.owner !== true) return { allowed: false, rule: 'for the operator only' };
   return last;
 }
 
+/** The tools that a run may see, in their order. */
 export function allowedTools<T extends { readonly name: string }>(
   tools: readonly T[],
   scopes: readonly ToolRules[],
+  facts: ToolFacts = {},
 ): readonly T[] {
-  return tools.filter((tool) => decideTool(tool.name, scopes).allowed);
+  return tools.filter((tool) => decideTool(tool.name, scopes, facts).allowed);
 }
 
-function decideInScope(name: string, { where, profile, allow, alsoAllow, deny }: ToolRules): ToolDecision {
-  const denying = deny.find((pattern) => matches(pattern, name));
+function decideInScope(tool: string, scope: ToolRules, facts: ToolFacts): ToolDecision {
+  const { where, profile, allow, alsoAllow, deny } = scope;
+  const naming = (patterns: readonly string[]) => patterns.find((pattern) => matches(pattern, tool, facts));
+  const denying = naming(deny);
   if (denying !== undefined) return { allowed: false, rule: `${where}.deny: ${denying}` };
-  const adding = alsoAllow.find((pattern) => matches(pattern, name));
+  const adding = naming(alsoAllow);
   if (adding !== undefined) return { allowed: true, rule: `${where}.alsoAllow: ${adding}` };
-  if (profile !== undefined && !PROFILES[profile].some((pattern) => matches(pattern, name))) {
+  if (profile !== undefined && naming(PROFILES[profile]) === undefined)
     return { allowed: false, rule: `${where}.profile: ${profile}` };
-  }
   if (allow === undefined)
     return { allowed: true, rule: profile === undefined ? `${where}: everything` : `${where}.profile: ${profile}` };
-  const allowing = allow.find((pattern) => matches(pattern, name));
+  const allowing = naming(allow);
   return allowing === undefined
     ? { allowed: false, rule: `${where}.allow does not name it` }
     : { allowed: true, rule: `${where}.allow: ${allowing}` };
 }
 
-function matches(pattern: string, name: string): boolean {
-  const wanted = pattern.trim().toLowerCase();
+function matches(pattern: string, tool: string, { ofPlugins }: ToolFacts): boolean {
+  const wanted = canonical(pattern);
   if (wanted === 'group:all') return true;
-  if (wanted.startsWith('group:')) return TOOL_GROUPS[wanted]?.includes(name) ?? false;
-  return fitsGlob(Object.hasOwn(ALIASES, wanted) ? ALIASES[wanted]! : wanted, name);
+  if (wanted === 'group:plugins') {
+    if (ofPlugins === undefined) return !Object.values(TOOL_GROUPS).some((names) => names.includes(tool));
+    return [...ofPlugins].some((name) => canonical(name) === tool);
+  }
+  if (wanted.startsWith('group:')) return Object.hasOwn(TOOL_GROUPS, wanted) && TOOL_GROUPS[wanted]!.includes(tool);
+  return fitsGlob(wanted, tool);
+}
+
+function canonical(name: string): string {
+  const plain = name.trim().toLowerCase();
+  return Object.hasOwn(ALIASES, plain) ? ALIASES[plain]! : plain;
 }
