@@ -1,6 +1,6 @@
 // What Reins costs, measured beside what it is built on: a Node that does nothing, and the model server alone, in the same run.
 // Usage: npm run bench [-- --json] [--quick] [--only <row>]. What each row means: bench/README.md.
-import { availableParallelism, cpus, totalmem } from 'node:os';
+import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
 import { killRow } from './kill-row.ts';
 import { longSessionRows } from './long-session-rows.ts';
@@ -49,6 +49,7 @@ async function bench({ json, quick, only }: Options): Promise<void> {
     }
   };
 
+  const [loadBefore = 0] = loadavg();
   say('building where sources are newer …');
   buildIfStale();
   await using mock = await Helper.start('mock-model');
@@ -65,12 +66,12 @@ async function bench({ json, quick, only }: Options): Promise<void> {
 
   if (!isFresh())
     failures.push({ what: 'build', error: 'the sources changed during the run: the figures mix two versions' });
-  const { rss } = process.memoryUsage();
   const facts = {
     date: new Date().toISOString(),
     node: process.version,
     machine: `${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown'}), ${Math.round(totalmem() / 2 ** 30)} GiB`,
-    benchMiB: Math.round(rss / 2 ** 20),
+    // Of the minute before the run. Well above zero, others had the processors too, and the figures are not to be kept.
+    loadBefore: Math.round(loadBefore * 10) / 10,
   };
   if (json)
     console.log(
@@ -83,9 +84,11 @@ async function bench({ json, quick, only }: Options): Promise<void> {
 
 function print(
   rows: readonly Row[],
-  facts: { readonly date: string; readonly node: string; readonly machine: string },
+  facts: { readonly date: string; readonly node: string; readonly machine: string; readonly loadBefore: number },
 ): void {
-  console.log(`Reins bench, ${facts.date.slice(0, 10)}, Node ${facts.node}, ${facts.machine}\n`);
+  console.log(
+    `Reins bench, ${facts.date.slice(0, 10)}, Node ${facts.node}, ${facts.machine}, load before ${facts.loadBefore}\n`,
+  );
   console.log(tableText(rows, process.stdout));
   for (const row of rows) if (row.note !== undefined) console.log(`\n${row.name}: ${row.note}`);
 }

@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 
 const PROGRAM = join(import.meta.dirname, '..', '..', 'bin', 'reins');
-const READY_MS_MAX = 30_000;
+const READY_MS_MAX = 60_000;
 const POLL_MS = 3;
 const EXIT_MS_MAX = 30_000;
 

@@ -81,7 +81,7 @@ function assertOneAnswer(place: Place, outcome: string): void {
 }
 
 async function whenThere(folder: string, name: string): Promise<void> {
-  const signal = AbortSignal.timeout(20_000);
+  const signal = AbortSignal.timeout(60_000);
   await new Promise<void>((resolve, reject) => {
     signal.addEventListener('abort', () => reject(new Error(`${name} did not come`)), { once: true });
     const watcher = watch(folder, { signal }, () => {
