@@ -30,7 +30,7 @@ export class Inbox {
         received_at: envelope.receivedAt,
         ended_at: null,
       })
-      .onConflict((conflict) => conflict.columns(['session_key', 'run_id']).doNothing())
+      .onConflict((conflict) => conflict.columns(['run_id', 'session_key']).doNothing())
       .executeTakeFirst();
     return inserted.numInsertedOrUpdatedRows === 1n
       ? undefined

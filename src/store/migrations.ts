@@ -27,10 +27,9 @@ const MIGRATIONS: readonly Migration[] = [
       .addColumn('result_json', 'text')
       .addColumn('received_at', 'integer', (c) => c.notNull())
       .addColumn('ended_at', 'integer')
-      .addUniqueConstraint('inbox_once', ['session_key', 'run_id'])
+      // By run first: the same index finds a run whose session is not known.
+      .addUniqueConstraint('inbox_once', ['run_id', 'session_key'])
       .execute();
-    await database.schema.createIndex('inbox_by_run').on('inbox').columns(['run_id']).execute();
-    await database.schema.createIndex('inbox_by_status').on('inbox').columns(['status', 'ended_at']).execute();
     await database.schema
       .createTable('outbox')
       .addColumn('id', 'text', (c) => c.primaryKey())
@@ -64,7 +63,6 @@ const MIGRATIONS: readonly Migration[] = [
       .addColumn('cache_write', 'integer', (c) => c.notNull())
       .addColumn('cost_usd', 'real', (c) => c.notNull())
       .execute();
-    await database.schema.createIndex('usage_by_time').on('usage').columns(['at']).execute();
   },
 ];
 
