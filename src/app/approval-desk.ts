@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
+import { createReadStream, realpathSync } from 'node:fs';
 import { readFile, realpath, stat } from 'node:fs/promises';
-import { resolve, sep } from 'node:path';
+import { delimiter, resolve, sep } from 'node:path';
 import type { Clock } from '#base';
 import { agentIds, agentSettings, type Config, type StatePaths } from '#config';
 import type { ExecGate } from '#contract';
@@ -33,6 +33,8 @@ export function approvalDesk(options: ApprovalDeskOptions): ApprovalDesk {
     expiryMs: () =>
       agentSettings(config(), agentIds(config())[0]!, paths)?.exec.approvalTimeoutMs ?? APPROVAL_MS_DEFAULT,
   });
+  const isAgentWritable = (path: string) =>
+    agentIds(config()).some((agent) => isInside(path, realOf(workspaceOf(agent))));
   const gate = execPolicy({
     approvals,
     file: new ExecApprovalsFile({
@@ -43,10 +45,24 @@ export function approvalDesk(options: ApprovalDeskOptions): ApprovalDesk {
       const exec = agentSettings(config(), agent, paths)?.exec;
       if (!exec) return { refused: `there is no agent "${agent}"` };
       if (exec.host !== 'gateway') return { refused: 'tools.exec.host names a place that this version does not have' };
-      return { security: exec.security, ask: exec.ask, isExplicit: exec.security === 'full' };
+      return {
+        security: exec.security,
+        ask: exec.ask,
+        isExplicit: exec.security === 'full',
+        askFallback: exec.askFallback,
+      };
     },
-    resolve: (name, cwd) => resolveExecutable(name, searchPath, cwd),
-    isAgentWritable: (path) => agentIds(config()).some((agent) => isInside(path, workspaceOf(agent))),
+    // A folder that an agent can write to finds no programs: what stands there under a known name is the agent's, not the system's.
+    resolve: (name, cwd) =>
+      resolveExecutable(
+        name,
+        searchPath
+          .split(delimiter)
+          .filter((folder) => !isAgentWritable(realOf(folder)))
+          .join(delimiter),
+        cwd,
+      ),
+    isAgentWritable,
     argvDigest: (argv) => createHash('sha256').update(JSON.stringify(argv)).digest('hex'),
     fingerprint,
     now: () => clock.now(),
@@ -55,11 +71,12 @@ export function approvalDesk(options: ApprovalDeskOptions): ApprovalDesk {
   return { approvals, gate };
 }
 
-/** A file as it is at this moment; undefined for what is not one. */
+/** A file or folder as it is at this moment; undefined for what is neither. */
 async function fingerprint(path: string): Promise<string | undefined> {
   try {
     const real = await realpath(path);
     const facts = await stat(real);
+    if (facts.isDirectory()) return [real, facts.dev, facts.ino].join('\0');
     if (!facts.isFile()) return undefined;
     const digest = facts.size <= DIGESTED_BYTES_MAX ? await digestOf(real) : 'large';
     return [real, facts.dev, facts.ino, facts.size, facts.mtimeMs, digest].join('\0');
@@ -73,6 +90,16 @@ async function digestOf(path: string): Promise<string> {
   const hash = createHash('sha256');
   for await (const part of createReadStream(path)) hash.update(part as Buffer);
   return hash.digest('hex');
+}
+
+/** The path with its links followed; as it is where there is nothing. */
+function realOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    // It may be made later; then it is looked at again.
+    return path;
+  }
 }
 
 function isInside(path: string, folder: string): boolean {

@@ -21,6 +21,6 @@ export function runSettings(agent: AgentSettings): AgentRunSettings {
     bound: { tokensMax: agent.maxToolResultTokens, truncationMessage: agent.truncationMessage },
     timeoutMs: agent.timeoutMs,
     systemExtra: agent.systemPromptExtra,
-    toolsFor: (tools) => allowedTools(tools, agent.toolRules),
+    toolsFor: (tools, { sender }) => allowedTools(tools, agent.toolRules, { owner: sender.owner }),
   };
 }
