@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { cutAtCharacter, printable, printableLine } from './printable.ts';
+import { cutAtCharacter, printable, printableLine } from '#base';
 
 const cases = [
   { given: 'plain text, naïve 漢字 😀', shown: 'plain text, naïve 漢字 😀' },
