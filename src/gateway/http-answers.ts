@@ -8,6 +8,8 @@ const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'X-Frame-Options': 'DENY',
 };
 
+const LINGER_MS = 500;
+
 /** On every response, whoever writes it. */
 export function setSecurityHeaders(response: ServerResponse): void {
   for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value);
@@ -59,10 +61,19 @@ export function sendApiError(
   );
 }
 
-/** Answers before the body was read, and closes: what a refused caller still sends is not taken, however long it is. */
+/**
+ * Answers before the body was read. What still comes of it is thrown away for a moment, or a caller in the middle of its body would see
+ * a reset in place of the answer; then the connection ends.
+ */
 export function refuseUnread(request: IncomingMessage, response: ServerResponse, answer: () => void): void {
-  if (!hasBody(request)) return answer();
-  response.setHeader('Connection', 'close');
+  if (hasBody(request)) {
+    response.once('finish', () => {
+      if (request.complete) return;
+      const timer = setTimeout(() => request.socket.destroy(), LINGER_MS);
+      request.once('close', () => clearTimeout(timer));
+      request.resume();
+    });
+  }
   answer();
 }
 

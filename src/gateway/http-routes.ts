@@ -84,7 +84,8 @@ export class HttpRoutes {
     if ((path === '/v1/models' || path.startsWith('/v1/models/')) && settings.chatCompletions) {
       if (method !== 'GET') return notAllowed(request, response, 'GET');
       if (!this.#isAllowed(request, response)) return;
-      return sendModels(response, ports, path === '/v1/models' ? undefined : decoded(path.slice('/v1/models/'.length)));
+      const id = path === '/v1/models' ? undefined : (decoded(path.slice('/v1/models/'.length)) ?? '');
+      return sendModels(response, ports, id);
     }
     if (PROGRAM_PATHS.some((prefix) => path.startsWith(prefix)))
       return refuseUnread(request, response, () => sendText(response, 404, 'Not Found'));
@@ -93,7 +94,9 @@ export class HttpRoutes {
       const why = 'Credentials in the query are refused: they end up in logs. Use the link with #token=.\n';
       return sendText(response, 400, why);
     }
-    await this.#files.serve(decoded(path), request, response);
+    const name = decoded(path);
+    if (name === undefined) return sendText(response, 404, 'Not Found');
+    await this.#files.serve(name, request, response);
   }
 
   /** Checks the bearer; answers the refusal itself. Before the body is read. */
@@ -153,11 +156,12 @@ function isJson(request: IncomingMessage, response: ServerResponse): boolean {
   return false;
 }
 
-function decoded(path: string): string {
+/** Undefined for what is not valid percent-encoding: nothing has such a name. */
+function decoded(path: string): string | undefined {
   try {
     return decodeURIComponent(path);
-  } catch {
-    // Not valid percent-encoding: no file and no id has such a name.
-    return '';
+  } catch (error) {
+    if (error instanceof URIError) return undefined;
+    throw error;
   }
 }

@@ -81,6 +81,8 @@ export class RunEvents {
     this.#clock = options.clock;
     this.#log = options.log;
     this.#session = options.session;
+    // Else its first event would repeat what it was just given.
+    this.#feed.onJoin((live) => this.#sendGathered(live));
   }
 
   take(notice: RunNotice): void {
@@ -224,7 +226,7 @@ export class RunEvents {
   }
 
   /** Before anything else is told of the run: its events stay in their order. */
-  #sendGathered(of: RunNotice): void {
+  #sendGathered(of: Parameters<typeof placeOf>[0]): void {
     const progress = this.#progress.get(placeOf(of));
     if (!progress?.gathered) return;
     const { notice, stream, text, delta } = progress.gathered;

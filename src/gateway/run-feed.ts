@@ -23,6 +23,7 @@ export class RunFeed {
   readonly #live = new Map<string, LiveRun>();
   readonly #followers = new Map<string, Set<(notice: RunNotice) => void>>();
   readonly #clock: Clock;
+  #beforeJoin: (live: LiveRun) => void = () => undefined;
 
   constructor(options: { readonly clock: Clock }) {
     this.#clock = options.clock;
@@ -50,14 +51,26 @@ export class RunFeed {
     };
   }
 
+  /** What a client that joins now starts from; those that were there before are told as much first. */
   ofSession(key: SessionKey): LiveRun | undefined {
+    const live = this.#find(key);
+    if (live) this.#beforeJoin(live);
+    return live;
+  }
+
+  /** @param prepare called before a run's state is handed to one who joins: what was held back of it is to be told */
+  onJoin(prepare: (live: LiveRun) => void): void {
+    this.#beforeJoin = prepare;
+  }
+
+  #find(key: SessionKey): LiveRun | undefined {
     for (const live of this.#live.values()) if (live.sessionKey === key) return live;
     return undefined;
   }
 
   /** Moves whenever a message of the session's run under way is stored, or a run of it begins or ends. */
   stored(key: SessionKey): string {
-    const live = this.ofSession(key);
+    const live = this.#find(key);
     return live ? `${live.runId} ${live.messages}` : '';
   }
 

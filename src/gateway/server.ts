@@ -91,7 +91,11 @@ class Gateway implements RunningGateway, Broadcaster {
         keepAliveTimeout: 60_000,
         requireHostHeader: true,
       },
-      (request, response) => void routes.answer(request, response),
+      (request, response) => {
+        // A connection that was busy when the gateway went down is idle now, and would be waited for.
+        response.once('close', () => this.#stopping && setImmediate(() => this.#server.closeIdleConnections()));
+        void routes.answer(request, response);
+      },
     );
     this.#server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head));
     this.#server.on('clientError', (_error, socket) => {

@@ -4,6 +4,7 @@ import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:cryp
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import fc from 'fast-check';
 import { connectFrame, type Frame, openStage, type Peer, SECRET, type Stage } from './stage.ts';
 
 type Device = { readonly id: string; readonly publicKey: string; readonly key: KeyObject };
@@ -406,4 +407,27 @@ test('M-58: without a secret, who speaks for somebody else is not let in', async
   assert.equal(direct.answer.ok, true);
   const proxied = await tryConnect(stage, () => ({ auth: {} }), stage.socket({ 'x-forwarded-for': '203.0.113.9' }));
   assert.equal(proxied.answer.ok, false);
+});
+
+test('M-58: property: without the secret no first frame opens anything, whatever else is in it', async (t) => {
+  const rateLimit = { maxAttempts: 1_000_000, windowMs: 1, lockoutMs: 1 };
+  const stage = await openStage(t, { auth: { mode: 'token', secret: SECRET, rateLimit } });
+  const word = fc.oneof(
+    fc.string(),
+    fc.constantFrom('', SECRET.slice(1), `${SECRET} `, SECRET.toUpperCase(), '__proto__'),
+  );
+  const auth = fc.record(
+    { token: word, password: fc.oneof(word, fc.constant(SECRET)), deviceToken: word },
+    { requiredKeys: [] },
+  );
+  const extra = fc.dictionary(fc.constantFrom('role', 'scopes', 'caps', 'device', 'isOwner', 'client'), fc.jsonValue());
+  await fc.assert(
+    fc.asyncProperty(auth, fc.oneof(fc.constant({}), extra), async (given, more) => {
+      const { answer, peer } = await tryConnect(stage, () => ({ ...more, auth: given }));
+      assert.equal(answer.ok, false);
+      assert.equal((await peer.closed).code, 1008);
+    }),
+    { numRuns: 80 },
+  );
+  await aliveAfter(stage);
 });

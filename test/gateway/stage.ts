@@ -311,7 +311,12 @@ export const connectFrame = (more: Readonly<Record<string, unknown>> = {}) => ({
   },
 });
 
-type Wire = { readonly code?: string; readonly message?: string; readonly details?: Record<string, unknown> };
+type Wire = {
+  readonly code?: string;
+  readonly retryable?: boolean;
+  readonly message?: string;
+  readonly details?: Record<string, unknown>;
+};
 export type Frame = {
   readonly type: string;
   readonly id?: unknown;
@@ -329,7 +334,7 @@ export class Peer {
   readonly frames: Frame[] = [];
   /** Resolves with how it ended, or with the HTTP status of a refused upgrade. */
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
-  #changed: () => void = () => undefined;
+  readonly #wake = new Set<() => void>();
 
   constructor(socket: WebSocket) {
     this.socket = socket;
@@ -362,10 +367,13 @@ export class Peer {
       const frame = this.frames.find(fits);
       if (frame) return frame;
       if (this.socket.readyState === WebSocket.CLOSED) throw new Error(`closed; got ${JSON.stringify(this.frames)}`);
-      await new Promise<void>((resolve) => {
-        this.#changed = resolve;
-      });
+      await new Promise<void>((resolve) => this.#wake.add(resolve));
     }
+  }
+
+  #changed(): void {
+    for (const wake of this.#wake) wake();
+    this.#wake.clear();
   }
 
   answer(id: string): Promise<Frame> {
