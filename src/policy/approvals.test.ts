@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ManualClock } from '#world';
 import { GatewayError } from '#base';
 import { type Approval, type ApprovalDecision, agentId, resolveSessionKey } from '#domain';
-import { Approvals, type ApprovalQuestion } from './approvals.ts';
+import { ManualClock } from '#world';
+import { type ApprovalQuestion, Approvals } from './approvals.ts';
 
 const EXPIRY_MS = 30 * 60_000;
 const ANNA = agentId('anna');

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ManualClock } from '#world';
 import type { ExecRequest, ExecVerdict } from '#contract';
 import { type Approval, type ApprovalDecision, agentId, resolveSessionKey } from '#domain';
+import { ManualClock } from '#world';
 import { Approvals } from './approvals.ts';
 import { ExecApprovalsFile } from './exec-approvals-file.ts';
 import { type ExecPolicyOptions, execPolicy } from './exec-policy.ts';
