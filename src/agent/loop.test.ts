@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import * as Type from 'typebox';
 import { GatewayError } from '#base';
 import type { ModelEvent, ModelFailureCode, ModelProfile, ModelRequest, Tool, ToolResult } from '#contract';
-import { type NewEntry, NO_COST, type RunEvent, type RunResult, type TranscriptEntry, textOf } from '#domain';
+import { type NewEntry, NO_COST, NO_USAGE, type RunEvent, type RunResult, type TranscriptEntry, textOf } from '#domain';
 import { ManualClock } from '#world';
 import { ArgumentChecker } from './argument-checker.ts';
 import { ContextMemory } from './derive-context.ts';
@@ -108,7 +108,7 @@ async function play({ replies, tools = [echo], limits = { turns: 10, identicalTu
       window: { exchanges: 50, tokens: 5_000 },
       limits,
       bound: { tokensMax: 100, truncationMessage: '[cut: {original} to {kept}]' },
-      turnsBefore: 0,
+      before: { turns: 0, texts: [], usage: NO_USAGE },
     },
     {
       clock,

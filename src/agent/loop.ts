@@ -58,8 +58,8 @@ export type LoopInput = {
   readonly window: WindowRule;
   readonly limits: LoopLimits;
   readonly bound: ResultBound;
-  /** Turns that the run had before a restart. */
-  readonly turnsBefore: number;
+  /** What the run had done before a restart. */
+  readonly before: { readonly turns: number; readonly texts: readonly string[]; readonly usage: Usage };
 };
 
 /** What the loop acts through; it does no input or output of its own. */
@@ -106,9 +106,9 @@ class Loop {
   readonly #signal: AbortSignal;
   readonly #specs: readonly ToolSpec[];
   readonly #tools: ReadonlyMap<string, Tool>;
-  readonly #texts: string[] = [];
+  readonly #texts: string[];
   #window: WindowRule;
-  #usage: Usage = NO_USAGE;
+  #usage: Usage;
   #turn: number;
   #lastCalls = '';
   #identical = 0;
@@ -118,7 +118,9 @@ class Loop {
     this.#input = input;
     this.#ports = ports;
     this.#signal = signal;
-    this.#turn = input.turnsBefore;
+    this.#turn = input.before.turns;
+    this.#texts = [...input.before.texts];
+    this.#usage = input.before.usage;
     this.#window = input.window;
     this.#tools = new Map(input.tools.map((tool) => [tool.name, tool]));
     this.#specs = input.tools.map(({ name, description, parameters }) => ({

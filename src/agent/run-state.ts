@@ -1,18 +1,21 @@
 import {
   type AssistantMessage,
+  addUsage,
   ENTRY,
   type NewEntry,
+  NO_USAGE,
   type ToolCallBlock,
   type TranscriptEntry,
   textOf,
   toolCallsOf,
+  type Usage,
 } from '#domain';
 
 /** How far a run got, by its transcript alone: the truth after a crash. */
 export type RunState =
   | { readonly at: 'not-started' }
   | { readonly at: 'ended'; readonly texts: readonly string[]; readonly last: AssistantMessage; readonly turns: number }
-  | { readonly at: 'under-way'; readonly turns: number };
+  | { readonly at: 'under-way'; readonly turns: number; readonly texts: readonly string[]; readonly usage: Usage };
 
 /** Looks for the run's message from the end of the branch. */
 export function runStateOf(branch: readonly TranscriptEntry[], runId: string): RunState {
@@ -22,17 +25,19 @@ export function runStateOf(branch: readonly TranscriptEntry[], runId: string): R
   if (start < 0) return { at: 'not-started' };
   const texts: string[] = [];
   let turns = 0;
+  let usage = NO_USAGE;
   let last: AssistantMessage | undefined;
   for (const entry of branch.slice(start + 1)) {
     if (entry.type !== 'message' || entry.message.role !== 'assistant') continue;
     turns++;
+    usage = addUsage(usage, entry.message.usage);
     last = entry.message;
     const text = textOf(entry.message);
     if (text !== '') texts.push(text);
     // The first message that asks for nothing more ended the run; what follows belongs to another.
     if (toolCallsOf(entry.message).length === 0) return { at: 'ended', texts, last, turns };
   }
-  return { at: 'under-way', turns };
+  return { at: 'under-way', turns, texts, usage };
 }
 
 /** Calls of the newest model message that have no result yet. */

@@ -1,18 +1,25 @@
 import { type Clock, GatewayError } from '#base';
 import type { Envelope, QueueMode, RunEvent, RunNotice, RunResult } from '#domain';
 import type { LaneItem } from '#sessions';
+import type { InboxRow } from './inbox.ts';
 
 /** A run from its admission to its end: what it answers, who waits for it, and how it is told to stop. */
 export class ActiveRun implements LaneItem {
   readonly envelope: Envelope;
   readonly digest: string;
-  readonly queue: QueueMode;
+  queue: QueueMode;
   /** True when an earlier process accepted the message. */
   readonly resumed: boolean;
   readonly finished: Promise<RunResult>;
   /** Resolves to false when the message was not accepted after all. Set before the run is queued. */
   admitted: Promise<boolean> = Promise.resolve(true);
+  /** The row that was there before, where the message is a repeat; rejects when the message could not be recorded. */
+  recorded: Promise<InboxRow | undefined> = Promise.resolve(undefined);
   isAdmitted = false;
+  /** Another run took the message in and answers it. */
+  isSteered = false;
+  /** The transcript that an earlier process may have begun the answer in. */
+  earlierSessionId: string | undefined;
   /** How many other runs this one's message stopped. */
   stopped = 0;
   /** Messages that this run took in and answers. */

@@ -119,7 +119,7 @@ export class Conversation {
           },
           limits: settings.limits,
           bound: settings.bound,
-          turnsBefore: state.at === 'under-way' ? state.turns : 0,
+          before: state.at === 'under-way' ? state : { turns: 0, texts: [], usage: NO_USAGE },
         },
         {
           clock: this.#options.clock,

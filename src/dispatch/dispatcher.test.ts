@@ -335,6 +335,93 @@ test('M-7: other words can start a session over; what is no trigger goes to the 
   await w.close();
 });
 
+test('M-5: resends of an answered key stop nothing, take no room, and all get the answer', async (t) => {
+  const w = await world(await folderFor(t), (_r, n) =>
+    n === 1 ? hang(new Promise(() => {}), []) : say(`answer ${n}`),
+  );
+  await (await w.send('first', { idempotencyKey: 'k1' })).finished;
+  await (await w.send('/stop', { idempotencyKey: 'stop1' })).finished;
+  const long = await w.send('long', { idempotencyKey: 'k2', queue: 'followup' });
+  await until(() => w.requests.length === 2);
+  assert.equal((await w.send('/stop', { idempotencyKey: 'stop1' })).status, 'done');
+  const again = await Promise.all(Array.from({ length: 12 }, () => w.send('first', { idempotencyKey: 'k1' })));
+  assert.deepEqual([...new Set(again.map((s) => s.status))], ['done']);
+  for (const { finished } of again) assert.equal(answerText(await finished), 'answer 0');
+  assert.equal(w.dispatcher.load().waiting, 0);
+  assert.equal(w.dispatcher.activeRun(resolveSessionKey('main')), long.runId, 'the long run still runs');
+  w.dispatcher.abort(resolveSessionKey('main'));
+  await long.finished;
+  await w.close();
+});
+
+test('M-7: what is said after /new belongs to the new session', async (t) => {
+  const gate = Promise.withResolvers<void>();
+  const wait: Tool = {
+    name: 'wait',
+    label: 'wait',
+    description: 'waits',
+    parameters: Type.Object({}),
+    effect: 'reads',
+    execute: () => gate.promise.then(() => ({ content: [] })),
+  };
+  const w = await world(await folderFor(t), (_r, n) => (n === 0 ? call('c1', 'wait') : say(`answer ${n}`)), {
+    tool: wait,
+  });
+  const one = await w.send('before');
+  await until(() => w.notices.some((notice) => notice.event.type === 'tool-start'));
+  const fresh = await w.send('/new');
+  const two = await w.send('after');
+  gate.resolve();
+  for (const { finished } of [one, fresh, two]) assert.equal((await finished).outcome, 'answered');
+  const { messages } = await w.sessions.history(resolveSessionKey('main'), { limit: 9 });
+  assert.match(textOf(messages[0]!.message), /after$/);
+  assert.equal(messages.length, 2);
+  await w.close();
+});
+
+test('M-16: a run whose session was reset meanwhile ends in its own transcript, also over a crash', async (t) => {
+  const folder = await folderFor(t);
+  let runs = 0;
+  const once: Tool = {
+    name: 'once',
+    label: 'o',
+    description: 'o',
+    parameters: Type.Object({}),
+    effect: 'writes',
+    execute: () => {
+      runs++;
+      return Promise.resolve({ content: [{ type: 'text', text: 'did it' }] });
+    },
+  };
+  const key = resolveSessionKey('work');
+  const first = await world(folder, (_r, n) => (n === 0 ? call('c1', 'once') : hang(new Promise(() => {}), [])), {
+    tool: once,
+  });
+  await first.send('go', { idempotencyKey: 'k', sessionKey: key });
+  await until(() => first.requests.length === 2);
+  await first.sessions.reset(key);
+  await first.crash();
+  const second = await world(folder, () => say('done'), { tool: once });
+  assert.equal(answerText((await second.dispatcher.wait('k', 5_000))!), 'done');
+  assert.equal(runs, 1, 'its tool was not run again');
+  assert.deepEqual((await second.sessions.history(key, { limit: 9 })).messages, [], 'the new session is empty');
+  assert.equal((await second.sessions.get(key))?.inputTokens, 0);
+  assert.equal(await second.sessions.delete(key), true);
+  await second.close();
+});
+
+test('M-7: a search takes its text as it is', async (t) => {
+  const w = await world(await folderFor(t), () => say('ok'));
+  for (const name of ['my_notes', 'my-notes', '100%'])
+    await (await w.send('hi', { sessionKey: resolveSessionKey(name) })).finished;
+  const found = async (search: string) =>
+    (await w.sessions.list({ limit: 9, search })).rows.map((row) => row.key.split(':')[2]).sort();
+  assert.deepEqual(await found('my_'), ['my_notes']);
+  assert.deepEqual(await found('%'), ['100%']);
+  assert.deepEqual(await found('MY'), ['my-notes', 'my_notes']);
+  await w.close();
+});
+
 test('M-14: usage, audit and session row tell what a run cost', async (t) => {
   const w = await world(await folderFor(t), () => say('ok'));
   await (await w.send('hello')).finished;

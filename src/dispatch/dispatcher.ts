@@ -1,4 +1,4 @@
-import { SHUTDOWN } from '#agent';
+import { runStateOf, SHUTDOWN } from '#agent';
 import { GatewayError, isGatewayError, messageOf, newId } from '#base';
 import type { Channel } from '#contract';
 import {
@@ -83,6 +83,7 @@ export class Dispatcher implements Dispatch {
     for (const row of rows) {
       const run = this.#newRun(row.envelope, row.digest, true);
       run.isAdmitted = true;
+      run.earlierSessionId = row.sessionId;
       this.#lanes.put(row.envelope.sessionKey, run);
     }
     const deliveries = await this.#outbox.resume();
@@ -98,36 +99,44 @@ export class Dispatcher implements Dispatch {
     const known = this.#active.get(slotOf(envelope));
     if (known) {
       assertSame(known.digest, digest, envelope);
-      if (await known.admitted) return { runId: known.id, status: 'in_flight', finished: known.finished };
-      throw new GatewayError('GATEWAY_BUSY', 'The message could not be recorded', { next: 'Send it again.' });
+      const before = await known.recorded;
+      return before ? answered(before, digest) : { runId: known.id, status: 'in_flight', finished: known.finished };
     }
-    this.#lanes.assertRoom(envelope.sessionKey);
+    try {
+      this.#lanes.assertRoom(envelope.sessionKey);
+    } catch (full) {
+      // A repeat needs no room.
+      const before = await this.#inbox.find(envelope.idempotencyKey, envelope.sessionKey);
+      if (before?.status === 'done') return answered(before, digest);
+      throw full;
+    }
     const run = this.#newRun(envelope, digest, false);
-    const recorded = this.#record(run);
-    run.admitted = recorded.then(
+    const others = this.#othersOf(run);
+    run.recorded = this.#record(run);
+    run.admitted = run.recorded.then(
       (before) => before === undefined,
       () => false,
     );
-    const isStop = this.#commandIn(envelope) === 'stop';
-    if (isStop || run.queue === 'interrupt') run.stopped = this.#abortOthers(run);
     // In its place from now on, so that messages run in the order they came; it waits there until it is on disk.
     this.#lanes.put(envelope.sessionKey, run);
     try {
-      const before = await recorded;
-      if (before === undefined) return { runId: run.id, status: 'started', finished: run.finished };
-      assertSame(before.digest, digest, envelope);
-      if (before.status === 'done') return { runId: run.id, status: 'done', finished: Promise.resolve(before.result) };
-      throw new GatewayError('GATEWAY_BUSY', 'The message is recorded but its run is not under way', {
-        next: 'Send it again.',
-      });
+      const before = await run.recorded;
+      if (before) return answered(before, digest);
+      // Only a new message stops anything: a repeat of an old one must have no effect.
+      if (this.#commandIn(envelope) === 'stop' || run.queue === 'interrupt')
+        run.stopped = this.#tellToStop(others).length;
+      return { runId: run.id, status: 'started', finished: run.finished };
     } finally {
-      if (!(await run.admitted)) this.#active.delete(slotOf(envelope));
+      if (!run.isAdmitted) {
+        this.#active.delete(slotOf(envelope));
+        this.#lanes.takeWaiting<ActiveRun>(envelope.sessionKey, (item) => item === run);
+      }
     }
   }
 
   abort(key: SessionKey, runId?: string): readonly string[] {
     const runs = [...this.#active.values()].filter(
-      (run) => run.envelope.sessionKey === key && (runId ?? run.id) === run.id,
+      (run) => run.envelope.sessionKey === key && (runId ?? run.id) === run.id && !run.isSteered,
     );
     return this.#tellToStop(runs);
   }
@@ -205,12 +214,9 @@ export class Dispatcher implements Dispatch {
     }
   }
 
-  /** The session's other runs; done before this one is in the lane, which would make it wait for them. */
-  #abortOthers(run: ActiveRun): number {
+  #othersOf(run: ActiveRun): readonly ActiveRun[] {
     const { sessionKey } = run.envelope;
-    return this.#tellToStop(
-      [...this.#active.values()].filter((other) => other !== run && other.envelope.sessionKey === sessionKey),
-    ).length;
+    return [...this.#active.values()].filter((other) => other !== run && other.envelope.sessionKey === sessionKey);
   }
 
   #tellToStop(runs: readonly ActiveRun[]): readonly string[] {
@@ -220,19 +226,24 @@ export class Dispatcher implements Dispatch {
   }
 
   async #record(run: ActiveRun): Promise<InboxRow | undefined> {
-    await this.#options.sessions.resume(run.envelope.sessionKey, run.envelope);
-    const before = await this.#inbox.accept(run.envelope, run.digest);
+    const session = await this.#options.sessions.resume(run.envelope.sessionKey, run.envelope);
+    run.queue = this.#queueOf(run.envelope, session);
+    const before = await this.#inbox.accept(run.envelope, run.digest, session.sessionId);
     if (before === undefined) run.isAdmitted = true;
     return before;
   }
 
-  #newRun(envelope: Envelope, digest: string, resumed: boolean): ActiveRun {
+  #queueOf(envelope: Envelope, session?: SessionRow): QueueMode {
     // A caller of the HTTP API waits for its own answer: its message is never put into another one's run.
-    const queue = envelope.queue ?? (envelope.channel === 'http' ? 'followup' : this.#options.queueMode());
+    if (envelope.channel === 'http') return envelope.queue ?? 'followup';
+    return envelope.queue ?? session?.queueMode ?? this.#options.queueMode();
+  }
+
+  #newRun(envelope: Envelope, digest: string, resumed: boolean): ActiveRun {
     const run = new ActiveRun({
       envelope,
       digest,
-      queue,
+      queue: this.#queueOf(envelope),
       resumed,
       execute: (self) => this.#execute(self),
       publish: (notice) => this.#publish(notice),
@@ -257,7 +268,7 @@ export class Dispatcher implements Dispatch {
     let session: SessionRow | undefined;
     let result: RunResult | undefined;
     try {
-      session = await this.#options.sessions.resume(run.envelope.sessionKey, run.envelope);
+      session = await this.#sessionFor(run);
       session = {
         ...session,
         status: 'running',
@@ -265,7 +276,8 @@ export class Dispatcher implements Dispatch {
         updatedAt: startedAt,
         lastInteractionAt: run.envelope.receivedAt,
       };
-      this.#options.sessions.remember(session);
+      const isCurrent = (await this.#options.sessions.get(session.key))?.sessionId === session.sessionId;
+      if (isCurrent) this.#options.sessions.remember(session);
       result = await this.#answer(run, session);
     } catch (error) {
       this.#options.log('error', 'A run failed unexpectedly', {
@@ -281,12 +293,9 @@ export class Dispatcher implements Dispatch {
     }
     if (result === undefined) return this.#suspend(run);
     try {
-      await this.#finish(
-        run,
-        (await this.#options.sessions.get(run.envelope.sessionKey)) ?? session,
-        result,
-        startedAt,
-      );
+      // A session that was reset or deleted meanwhile is not this run's any more.
+      const current = await this.#options.sessions.get(run.envelope.sessionKey);
+      await this.#finish(run, current?.sessionId === session?.sessionId ? current : undefined, result, startedAt);
     } catch (error) {
       // The answer is in the transcript and the message still counts as unanswered: the next start reports it.
       this.#options.log('error', 'An answer could not be recorded', { run: run.id, error: messageOf(error) });
@@ -295,6 +304,16 @@ export class Dispatcher implements Dispatch {
         failure({ code: 'STATE_UNWRITABLE', message: 'The answer could not be recorded: is the disk full?' }),
       );
     }
+  }
+
+  /** The session now, but for a run that an earlier process began in a transcript that was reset since: that one, so that nothing is done twice. */
+  async #sessionFor(run: ActiveRun): Promise<SessionRow> {
+    const session = await this.#options.sessions.resume(run.envelope.sessionKey, run.envelope);
+    const sessionId = run.earlierSessionId;
+    if (sessionId === undefined || sessionId === session.sessionId) return session;
+    const earlier = { ...session, sessionId };
+    const state = await this.#options.sessions.withTranscript(earlier, ({ branch }) => runStateOf(branch, run.id));
+    return state.at === 'not-started' ? session : earlier;
   }
 
   async #answer(run: ActiveRun, session: SessionRow): Promise<RunResult | undefined> {
@@ -338,8 +357,11 @@ export class Dispatcher implements Dispatch {
         !waiting.signal.aborted &&
         waiting.envelope.sender.id === host.envelope.sender.id &&
         this.#commandIn(waiting.envelope) === undefined,
+      // What was said after a command belongs to what the command made.
+      (waiting) => this.#commandIn(waiting.envelope) !== undefined,
     );
     for (const run of taken) {
+      run.isSteered = true;
       host.steered.push(run);
       run.emit({ type: 'run-start', at: this.#options.clock.now(), resumed: false });
       run.emit({ type: 'run-end', at: this.#options.clock.now(), result: note('') });
@@ -446,6 +468,16 @@ export class Dispatcher implements Dispatch {
 }
 
 const slotOf = (envelope: Envelope): string => `${envelope.sessionKey}\n${envelope.idempotencyKey}`;
+
+/** What a message that came before gets now. */
+function answered(before: InboxRow, digest: string): Submission {
+  assertSame(before.digest, digest, before.envelope);
+  const runId = before.envelope.idempotencyKey;
+  if (before.status === 'done') return { runId, status: 'done', finished: Promise.resolve(before.result) };
+  throw new GatewayError('GATEWAY_BUSY', 'The message is recorded but its run is not under way', {
+    next: 'Send it again.',
+  });
+}
 
 function assertSame(before: string, now: string, envelope: Envelope): void {
   if (before === now) return;

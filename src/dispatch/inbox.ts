@@ -1,10 +1,15 @@
 import type { Clock } from '#base';
 import type { Envelope, RunResult, SessionKey } from '#domain';
-import type { Database } from '#store';
+import type { Database, InboxTable } from '#store';
 
+type Accepted = {
+  readonly digest: string;
+  readonly envelope: Envelope /** Its session's transcript at the time. */;
+  readonly sessionId: string;
+};
 export type InboxRow =
-  | { readonly status: 'accepted'; readonly digest: string; readonly envelope: Envelope }
-  | { readonly status: 'done'; readonly digest: string; readonly envelope: Envelope; readonly result: RunResult };
+  | (Accepted & { readonly status: 'accepted' })
+  | (Accepted & { readonly status: 'done'; readonly result: RunResult });
 
 /** Every accepted message, on disk before anyone is told that it was; kept for the idempotency window after its answer. */
 export class Inbox {
@@ -17,13 +22,14 @@ export class Inbox {
   }
 
   /** Records a message; the row that was there before when this key came before. */
-  async accept(envelope: Envelope, digest: string): Promise<InboxRow | undefined> {
+  async accept(envelope: Envelope, digest: string, sessionId: string): Promise<InboxRow | undefined> {
     const inserted = await this.#database
       .insertInto('inbox')
       .values({
         session_key: envelope.sessionKey,
         run_id: envelope.idempotencyKey,
         digest,
+        session_id: sessionId,
         envelope_json: JSON.stringify(envelope),
         status: 'accepted',
         result_json: null,
@@ -66,8 +72,9 @@ export class Inbox {
   }
 }
 
-function parsed(row: { digest: string; envelope_json: string; result_json: string | null }): InboxRow {
+function parsed(row: Pick<InboxTable, 'digest' | 'session_id' | 'envelope_json' | 'result_json'>): InboxRow {
   const envelope = JSON.parse(row.envelope_json) as Envelope;
-  if (row.result_json === null) return { status: 'accepted', digest: row.digest, envelope };
-  return { status: 'done', digest: row.digest, envelope, result: JSON.parse(row.result_json) as RunResult };
+  const accepted = { digest: row.digest, sessionId: row.session_id, envelope };
+  if (row.result_json === null) return { status: 'accepted', ...accepted };
+  return { status: 'done', ...accepted, result: JSON.parse(row.result_json) as RunResult };
 }

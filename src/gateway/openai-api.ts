@@ -143,6 +143,8 @@ class StreamedText {
   #sent = '';
   /** What the run has said, as far as it counts. */
   #said = '';
+  /** What was sent is the beginning of what was said; only a retry can make it false. Checked only then: it costs the whole text. */
+  #isInStep = true;
   #turnStart = 0;
   #inTurn = false;
   #isMuted = false;
@@ -159,11 +161,14 @@ class StreamedText {
     } else if (event.type === 'turn-retry') {
       this.#said = this.#said.slice(0, this.#turnStart);
       this.#inTurn = false;
+      this.#isInStep = this.#said.length === this.#sent.length;
     } else if (event.type === 'text-delta') {
-      if (!this.#inTurn && this.#said !== '') this.#said += '\n\n';
+      const piece = !this.#inTurn && this.#said !== '' ? `\n\n${event.text}` : event.text;
       this.#inTurn = true;
-      this.#said += event.text;
-      this.#flush();
+      this.#said += piece;
+      if (this.#waiting) return;
+      if (this.#isInStep) this.#push(piece);
+      else this.#catchUp();
     }
   }
 
@@ -172,23 +177,24 @@ class StreamedText {
     this.#waiting = false;
     this.#isMuted = from === 'end';
     if (this.#isMuted) this.#said = '';
-    else this.#flush();
+    else this.#catchUp();
   }
 
   /** The whole answer is known: what is missing of it follows. */
   end(answer: string): void {
     if (answer !== this.#sent) {
       this.#said = answer;
-      this.#flush();
+      this.#catchUp();
       if (!this.#sent.endsWith(answer)) this.#push(`\n\n${answer}`);
     }
     this.#leave();
   }
 
-  #flush(): void {
-    if (this.#waiting) return;
-    if (this.#said.length > this.#sent.length && this.#said.startsWith(this.#sent))
-      this.#push(this.#said.slice(this.#sent.length));
+  /** Sends what was said beyond what was sent, where the one continues the other. */
+  #catchUp(): void {
+    if (this.#said.length < this.#sent.length || !this.#said.startsWith(this.#sent)) return;
+    this.#isInStep = true;
+    if (this.#said.length > this.#sent.length) this.#push(this.#said.slice(this.#sent.length));
   }
 
   #push(piece: string): void {

@@ -37,6 +37,8 @@ export async function startGateway(ports: GatewayPorts): Promise<RunningGateway>
   return gateway;
 }
 
+const REFUSED_SOCKET_MS = 1_000;
+
 class Gateway implements RunningGateway, Broadcaster {
   readonly #ports: GatewayPorts;
   readonly #server: Server;
@@ -237,5 +239,7 @@ function listenError(error: Error, host: string, port: number): GatewayError {
 }
 
 function refuseUpgrade(socket: Duplex, status: number): void {
-  socket.end(`HTTP/1.1 ${status} Refused\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+  // The HTTP server does not know this socket any more: a peer that keeps its half open would hold up the shutdown.
+  socket.end(`HTTP/1.1 ${status} Refused\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () => socket.destroy());
+  setTimeout(() => socket.destroy(), REFUSED_SOCKET_MS).unref();
 }

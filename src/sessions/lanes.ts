@@ -60,13 +60,21 @@ export class Lanes {
     this.#startReady();
   }
 
-  /** Takes waiting items out, oldest first: for a run that answers them itself, and for those that are called off. */
-  takeWaiting<T extends LaneItem>(key: SessionKey, wanted: (item: T) => boolean): readonly T[] {
+  /**
+   * Takes waiting items out, oldest first: for a run that answers them itself, and for those that are called off.
+   * @param isBarrier an item that nothing behind it may overtake
+   */
+  takeWaiting<T extends LaneItem>(
+    key: SessionKey,
+    wanted: (item: T) => boolean,
+    isBarrier: (item: T) => boolean = () => false,
+  ): readonly T[] {
     const lane = this.#lanes.get(key);
     if (!lane) return [];
     const taken: T[] = [];
     for (let i = 0; i < lane.waiting.length; ) {
       const item = lane.waiting[i] as T;
+      if (isBarrier(item)) break;
       if (wanted(item)) {
         lane.waiting.splice(i, 1);
         this.#waiting--;

@@ -115,10 +115,12 @@ export class Sessions {
     if (query.label !== undefined) select = select.where('label', '=', query.label);
     if (query.activeSince !== undefined) select = select.where('updated_at', '>=', query.activeSince);
     if (query.search !== undefined && query.search !== '') {
-      const pattern = `%${query.search.toLowerCase().replaceAll(/[\\%_]/g, '\\$&')}%`;
-      select = select.where(({ eb, fn, or }) =>
-        or([eb(fn<string>('lower', ['key']), 'like', pattern), eb(fn<string>('lower', ['label']), 'like', pattern)]),
-      );
+      const wanted = query.search.toLowerCase();
+      select = select.where(({ eb, fn, or }) => {
+        const holds = (column: 'key' | 'label') =>
+          eb(fn<number>('instr', [fn('lower', [column]), eb.val(wanted)]), '>', 0);
+        return or([holds('key'), holds('label')]);
+      });
     }
     const rows = await select
       .select('row_json')

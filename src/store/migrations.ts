@@ -22,6 +22,7 @@ const MIGRATIONS: readonly Migration[] = [
       .addColumn('session_key', 'text', (c) => c.notNull())
       .addColumn('run_id', 'text', (c) => c.notNull())
       .addColumn('digest', 'text', (c) => c.notNull())
+      .addColumn('session_id', 'text', (c) => c.notNull())
       .addColumn('envelope_json', 'text', (c) => c.notNull())
       .addColumn('status', 'text', (c) => c.notNull())
       .addColumn('result_json', 'text')

@@ -24,6 +24,7 @@ export type InboxTable = {
   run_id: string;
   /** SHA-256 of what the sender wrote, to tell a repeat from a reused key. */
   digest: string;
+  session_id: string;
   envelope_json: string;
   status: 'accepted' | 'done';
   result_json: string | null;

@@ -151,7 +151,9 @@ export const sessionMethods: Methods<Names> = {
   },
 
   async 'sessions.reset'({ key }, context) {
-    const row = await context.ports.sessions.reset((await existing(key, context)).key);
+    const { key: sessionKey } = await existing(key, context);
+    context.ports.dispatch.abort(sessionKey);
+    const row = await context.ports.sessions.reset(sessionKey);
     return { ok: true, key: row.key, entry: sessionView(row, context.ports) };
   },
 
@@ -160,6 +162,7 @@ export const sessionMethods: Methods<Names> = {
     if (agentOf(sessionKey) !== undefined && sessionKey === mainSessionKey(agentOf(sessionKey)!)) {
       throw new RefusedRequest(`Cannot delete the main session (${sessionKey}).`);
     }
+    context.ports.dispatch.abort(sessionKey);
     return { ok: true, key: sessionKey, deleted: await context.ports.sessions.delete(sessionKey), archived: [] };
   },
 
