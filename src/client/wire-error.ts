@@ -33,7 +33,7 @@ function codeOf(wire: WireError, details: Readonly<Record<string, unknown>>): Er
 }
 
 const STEPS: Readonly<Record<string, string>> = {
-  update_auth_credentials: 'Run “reins start” or “reins open” on the gateway’s machine and use the token it prints.',
+  update_auth_credentials: 'Run “reins start” on the gateway’s machine and use the token it prints.',
   update_auth_configuration: 'Give the gateway’s token; “reins start” prints a link that holds it.',
   wait_then_retry: 'Wait a moment and try again.',
 };
