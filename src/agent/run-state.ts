@@ -73,6 +73,7 @@ export function recoveryEntries(branch: readonly TranscriptEntry[], now: number)
       content: [{ type: 'text', text: started ? UNKNOWN_OUTCOME : NOT_STARTED }],
       details: { recovered: started ? 'unknown-outcome' : 'not-started' },
       isError: true,
+      outcome: started ? 'failed' : 'aborted',
       timestamp: now,
     },
   }));

@@ -54,6 +54,7 @@ async function runTool(call: ToolCallBlock, run: ToolRun): Promise<void> {
       content,
       ...(result.details === undefined ? {} : { details: result.details }),
       isError: outcome !== 'ok',
+      ...(outcome === 'ok' ? {} : { outcome }),
       timestamp: at,
     },
   });

@@ -23,12 +23,14 @@ export type LocalRun = {
   readonly thinking?: ThinkingLevel;
   readonly timeoutMs?: number;
   onNotice(notice: RunNotice): void;
-  onApproval(approval: Approval): Promise<ApprovalDecision>;
+  /** `nobody`: there is no person to ask. Asked for every run of the session, also for one that an earlier process left. */
+  onApproval(approval: Approval): Promise<ApprovalDecision | 'nobody'>;
   readonly signal: AbortSignal;
 };
 
 /**
- * One message, answered in this process: the same stores, lanes and loop as the gateway's, without its port.
+ * One message, answered in this process: the same stores, lanes and loop as the gateway's, without its port. What an earlier process
+ * left unanswered in this session is finished first.
  * @throws {GatewayError} `STATE_IN_USE` while a gateway runs on the same state folder, and what keeps a gateway from starting
  */
 export async function runLocal(options: LocalRun): Promise<RunResult> {
@@ -54,10 +56,13 @@ export async function runLocal(options: LocalRun): Promise<RunResult> {
       if (notice.runId === runId) options.onNotice(notice);
     });
     core.approvals.subscribe((approval) => {
-      if (approval.runId !== runId || approval.decision !== undefined) return;
+      if (approval.sessionKey !== sessionKey || approval.decision !== undefined) return;
       // Whoever does not answer has refused.
       options.onApproval(approval).then(
-        (decision) => core.approvals.resolve(approval.id, decision, 'terminal'),
+        (decision) => {
+          if (decision === 'nobody') core.approvals.callOff(approval.id, 'there is nobody to ask here');
+          else core.approvals.resolve(approval.id, decision, 'terminal');
+        },
         (error) => log.warn('An approval was not answered', { error: String(error) }),
       );
     });
@@ -71,6 +76,8 @@ export async function runLocal(options: LocalRun): Promise<RunResult> {
       agent: agentOf(sessionKey) ?? wanted,
       text: options.message,
       images: [],
+      // Its answer is waited for: it is not put into a run that an earlier process left, but comes after it.
+      queue: 'followup',
       receivedAt: systemClock.now(),
       options: {
         ...(options.model === undefined ? {} : { model: options.model }),

@@ -1,8 +1,9 @@
 import { GatewayError, isGatewayError, newId, printableLine } from '#base';
-import { type Approval, type ApprovalDecision, agentId, type ThinkingLevel } from '#domain';
-import { decisionOf, questionPrompt, showQuestion } from './approval-question.ts';
-import { EXIT, faultLine, UsageError } from './fault.ts';
-import { connectGateway, sessionKeyFor } from './gateway-link.ts';
+import type { ApprovalRecord } from '#client';
+import { APPROVAL_DECISIONS, type ApprovalDecision, agentId, type ThinkingLevel } from '#domain';
+import { decisionOf, type Question, questionPrompt, showQuestion } from './approval-question.ts';
+import { EXIT, faultLine, faultOf, UsageError } from './fault.ts';
+import { connectGateway, type GatewayLink, sessionKeyFor } from './gateway-link.ts';
 import { Interruption } from './interruption.ts';
 import type { CommandContext } from './program.ts';
 import { outcomeOfFailure, outcomeOfResponse, outcomeOfResult, type RunOutcome } from './run-outcome.ts';
@@ -23,9 +24,14 @@ export type AgentOptions = {
 };
 
 type Asked = AgentOptions & { readonly message: string };
+type Pending = Pick<ApprovalRecord, 'id' | 'request' | 'expiresAtMs'>;
+type Place = { readonly runId: string; readonly sessionKey: string };
 type Watch = { readonly view: RunView | undefined; readonly interruption: Interruption };
 
 const MESSAGE_BYTES_MAX = 1024 * 1024;
+/** How long a stopped run may take to say that it ended. */
+const LEAVE_AFTER_MS = 2_000;
+const JOINED_AFTER_MS = 500;
 
 /** `reins agent`: one message, its answer streamed to stdout; what else happens goes to stderr where a person sees it. */
 export async function agent(context: CommandContext, options: AgentOptions): Promise<number> {
@@ -74,32 +80,40 @@ async function runHere(context: CommandContext, asked: Asked, { view, interrupti
   return outcomeOfResult(place, result);
 }
 
-/** Asks the person at this terminal. Without one the answer is no: nobody is there who could mean yes. */
-async function decide(context: CommandContext, approval: Approval, watch: Watch): Promise<ApprovalDecision> {
+/** Asks the person at this terminal, where there is one. @param gone aborts when somebody else has answered */
+async function decide(
+  context: CommandContext,
+  question: Question & { readonly expiresAt: number },
+  watch: Watch,
+  gone?: AbortSignal,
+): Promise<ApprovalDecision | 'nobody'> {
   const { stdin, stderr } = context.surroundings;
-  if (!stdin.isTTY || !stderr.isTTY) {
-    context.terminal.note(`✗ not run, because nobody can be asked here: ${printableLine(approval.command, 200)}`);
-    return 'deny';
+  if (!canAsk(context)) {
+    context.terminal.note(`✗ not run, because nobody can be asked here: ${printableLine(question.command, 200)}`);
+    return 'nobody';
   }
   watch.view?.interrupt();
   const { createInterface } = await import('node:readline/promises');
   const reader = createInterface({ input: stdin, output: stderr });
-  const deadline = AbortSignal.timeout(Math.max(1, approval.expiresAt - Date.now()));
+  const deadline = AbortSignal.timeout(Math.max(1, question.expiresAt - Date.now()));
+  const signal = AbortSignal.any([watch.interruption.signal, deadline, ...(gone ? [gone] : [])]);
   try {
     // On stderr, like every question: stdout may be a file.
-    showQuestion(new Terminal({ ...context.surroundings, stdout: stderr }), approval);
+    showQuestion(new Terminal({ ...context.surroundings, stdout: stderr }), question);
     for (;;) {
-      const signal = AbortSignal.any([watch.interruption.signal, deadline]);
-      const decision = decisionOf(await reader.question(questionPrompt(approval), { signal }), approval);
+      const decision = decisionOf(await reader.question(questionPrompt(question), { signal }), question);
       if (decision) return decision;
     }
   } catch (thrown) {
-    if (watch.interruption.signal.aborted || deadline.aborted) return 'deny';
+    if (signal.aborted) return 'nobody';
     throw thrown;
   } finally {
     reader.close();
   }
 }
+
+const canAsk = ({ surroundings: { stdin, stderr } }: CommandContext): boolean =>
+  stdin.isTTY === true && stderr.isTTY === true;
 
 async function runOnGateway(context: CommandContext, asked: Asked, { view, interruption }: Watch): Promise<RunOutcome> {
   using link = await connectGateway(context, {
@@ -112,15 +126,17 @@ async function runOnGateway(context: CommandContext, asked: Asked, { view, inter
   client.on('agent', (event) => {
     if (event.runId === place.runId) listen?.(event);
   });
-  client.on('exec.approval.requested', ({ request }) => {
-    if (request.runId === undefined ? request.sessionKey !== place.sessionKey : request.runId !== place.runId) return;
-    view?.interrupt();
-    context.terminal.note(`! waits for your answer in the web chat: ${printableLine(request.command, 200)}`);
-  });
+  const desk = new QuestionDesk(context, link, place, { view, interruption });
+  await desk.open();
+  const joined = noteWhenJoined(context, link, place.runId);
   const stopped = new AbortController();
+  const leave = () => stopped.abort(interruption.signal.reason);
   const stop = () => {
-    // The gateway confirms by ending the run; if it cannot even be told, waiting for that makes no sense.
-    client.request('chat.abort', place).catch((thrown: unknown) => stopped.abort(thrown));
+    // The gateway confirms by ending the run. One that it cannot end (another run has taken the message in) is not waited for.
+    client.request('chat.abort', place).then(({ aborted }) => {
+      if (!aborted) leave();
+      else setTimeout(leave, LEAVE_AFTER_MS).unref();
+    }, leave);
   };
   interruption.signal.addEventListener('abort', stop, { once: true });
   try {
@@ -142,7 +158,92 @@ async function runOnGateway(context: CommandContext, asked: Asked, { view, inter
     return outcomeOfFailure(place, thrown);
   } finally {
     interruption.signal.removeEventListener('abort', stop);
+    joined.done();
+    desk.close();
   }
+}
+
+/** The questions of a session while its message is waited for: asked here where a person is, else pointed at. */
+class QuestionDesk {
+  readonly #context: CommandContext;
+  readonly #link: GatewayLink;
+  readonly #place: Place;
+  readonly #watch: Watch;
+  readonly #open = new Map<string, AbortController>();
+  /** One question at a time has the terminal. */
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(context: CommandContext, link: GatewayLink, place: Place, watch: Watch) {
+    this.#context = context;
+    this.#link = link;
+    this.#place = place;
+    this.#watch = watch;
+  }
+
+  /** Also those that waited before: until they are answered, nothing else of this session goes on. */
+  async open(): Promise<void> {
+    const { client } = this.#link;
+    client.on('exec.approval.requested', (record) => this.#take(record));
+    client.on('exec.approval.resolved', ({ id }) => this.#open.get(id)?.abort());
+    for (const record of await client.request('exec.approval.list', {})) this.#take(record);
+  }
+
+  close(): void {
+    for (const gone of this.#open.values()) gone.abort();
+  }
+
+  #take({ id, request, expiresAtMs }: Pending): void {
+    if (request.sessionKey !== this.#place.sessionKey || this.#open.has(id)) return;
+    const gone = new AbortController();
+    this.#open.set(id, gone);
+    if (!canAsk(this.#context)) {
+      this.#watch.view?.interrupt();
+      const whose = request.runId === this.#place.runId ? '' : ' another run of this session';
+      const minutes = Math.max(1, Math.round((expiresAtMs - Date.now()) / 60_000));
+      this.#context.terminal.note(
+        `!${whose} waits for your answer in the web chat or “reins chat”, at most ${minutes} min (Ctrl-C stops): ${printableLine(request.command, 200)}`,
+      );
+      return;
+    }
+    this.#turn = this.#turn.then(() => this.#ask({ id, request, expiresAtMs }, gone.signal));
+  }
+
+  async #ask({ id, request, expiresAtMs }: Pending, gone: AbortSignal): Promise<void> {
+    if (gone.aborted) return;
+    const question = {
+      command: request.command,
+      ...(request.cwd === undefined ? {} : { cwd: request.cwd }),
+      ...(request.warningText === undefined ? {} : { reason: request.warningText }),
+      allowedDecisions: request.allowedDecisions ?? APPROVAL_DECISIONS,
+      expiresAt: expiresAtMs,
+    };
+    const decision = await decide(this.#context, question, this.#watch, gone);
+    if (decision === 'nobody') return;
+    await this.#link.client.request('exec.approval.resolve', { id, decision }).catch((thrown: unknown) => {
+      const { message, next } = faultOf(thrown);
+      this.#context.terminal.note(faultLine(message, next));
+    });
+  }
+}
+
+/** Says so when another run took the message in: its own run ends without a word, and the answer comes with that one's. */
+function noteWhenJoined(
+  { terminal }: CommandContext,
+  { client }: GatewayLink,
+  runId: string,
+): { readonly done: () => void } {
+  let timer: NodeJS.Timeout | undefined;
+  const leave = client.on('chat', (event) => {
+    if (event.runId !== runId || event.state !== 'final' || event.message !== undefined) return;
+    // A run that simply had nothing to say is answered in the same moment.
+    timer = setTimeout(() => terminal.note('… added to the run under way; its answer follows'), JOINED_AFTER_MS);
+  });
+  return {
+    done: () => {
+      clearTimeout(timer);
+      leave();
+    },
+  };
 }
 
 async function readMessage(context: CommandContext): Promise<string> {

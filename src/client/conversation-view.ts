@@ -146,8 +146,7 @@ function completeTool(items: ConversationItem[], message: ToolResultMessage, now
   if (answer?.kind !== 'answer') return;
   const parts = answer.parts.map((part): AnswerPart => {
     if (part.kind !== 'tool' || part.callId !== message.toolCallId) return part;
-    const details = (message.details ?? {}) as Readonly<Record<string, unknown>>;
-    const status = now.tools[part.callId]?.status ?? statusOf({ ...details, isError: message.isError });
+    const status = now.tools[part.callId]?.status ?? statusOf({ outcome: message.outcome, isError: message.isError });
     return { ...part, status, output: contentText(message.content), endedAt: message.timestamp };
   });
   items[items.length - 1] = { ...answer, parts };

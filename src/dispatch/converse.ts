@@ -97,13 +97,11 @@ export class Conversation {
       timeoutMs: run.envelope.options?.timeoutMs ?? settings.timeoutMs,
       expire: (reason) => run.abort(reason),
     });
-    // Whoever waits for a person does not use up the run's time.
-    const ports = {
-      exec: {
-        authorise: (...args: Parameters<ExecGate['authorise']>) =>
-          deadline.pausedFor(() => this.#options.execGate.authorise(...args)),
-      },
-    };
+    // Whoever waits for a person does not use up the agent's time; a time that this very message asked for is all time.
+    const { execGate } = this.#options;
+    const isAsked = run.envelope.options?.timeoutMs !== undefined;
+    const pausing: ExecGate = { authorise: (...args) => deadline.pausedFor(() => execGate.authorise(...args)) };
+    const ports = { exec: isAsked ? execGate : pausing };
     try {
       return await runLoop(
         {

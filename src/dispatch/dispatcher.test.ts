@@ -354,6 +354,57 @@ test('M-5: resends of an answered key stop nothing, take no room, and all get th
   await w.close();
 });
 
+test('M-8: a message that is stopped before it began is over at once, and the run before it goes on', async (t) => {
+  const gate = Promise.withResolvers<void>();
+  const w = await world(await folderFor(t), (_r, n) => (n === 0 ? hang(gate.promise, say('one')) : say('more')));
+  const one = await w.send('first', { queue: 'followup' });
+  await until(() => w.requests.length === 1);
+  const two = await w.send('second', { queue: 'followup', idempotencyKey: 'k2' });
+  assert.deepEqual(w.dispatcher.abort(resolveSessionKey('main'), 'k2'), ['k2']);
+  assert.equal((await two.finished).outcome, 'aborted');
+  gate.resolve();
+  assert.equal(answerText(await one.finished), 'one');
+  assert.equal(w.requests.length, 1);
+  assert.equal((await w.send('second', { idempotencyKey: 'k2' })).status, 'done', 'and stays over');
+  await w.close();
+});
+
+test('M-10: a time that the message asked for counts while a person is waited for; the agent’s own does not', async (t) => {
+  const asks: Tool = {
+    name: 'asks',
+    label: 'a',
+    description: 'a',
+    parameters: Type.Object({}),
+    effect: 'writes-when-allowed',
+    execute: async (_args, { ports, signal }) => {
+      const { allowed } = await ports.exec.authorise({} as never, signal);
+      return { content: [{ type: 'text', text: String(allowed) }] };
+    },
+  };
+  const person = Promise.withResolvers<void>();
+  const waiting = (signal: AbortSignal) =>
+    new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
+  const execGate = {
+    authorise: async (_request: unknown, signal: AbortSignal) => {
+      await Promise.race([person.promise, waiting(signal)]);
+      return { allowed: false as const, reason: 'no' };
+    },
+  };
+  const w = await world(
+    await folderFor(t),
+    (r) => (r.messages.at(-1)?.role === 'toolResult' ? say('done') : call('c1', 'asks')),
+    { tool: asks, execGate },
+  );
+  const asked = await w.send('quick', { options: { timeoutMs: 3_000 } });
+  const patient = await w.send('slow', { sessionKey: resolveSessionKey('other') });
+  await until(() => w.notices.filter((notice) => notice.event.type === 'tool-start').length === 2);
+  await w.clock.advance(120_000);
+  assert.equal((await asked.finished).error?.code, 'RUN_TIMEOUT');
+  person.resolve();
+  assert.equal(answerText(await patient.finished), 'done');
+  await w.close();
+});
+
 test('M-7: what is said after /new belongs to the new session', async (t) => {
   const gate = Promise.withResolvers<void>();
   const wait: Tool = {

@@ -221,7 +221,14 @@ export class Dispatcher implements Dispatch {
 
   #tellToStop(runs: readonly ActiveRun[]): readonly string[] {
     const told = runs.filter((run) => !run.signal.aborted);
-    for (const run of told) run.abort(new GatewayError('RUN_ABORTED', 'Stopped'));
+    for (const run of told) {
+      run.abort(new GatewayError('RUN_ABORTED', 'Stopped'));
+      // One that has not begun is over now: whoever stopped it does not wait for the run before it.
+      const isWaiting = run.isAdmitted && !run.resumed;
+      if (isWaiting && this.#lanes.takeWaiting<ActiveRun>(run.envelope.sessionKey, (item) => item === run).length > 0) {
+        void this.#conclude(run, undefined, { ...note(''), outcome: 'aborted' }, this.#options.clock.now());
+      }
+    }
     return told.map((run) => run.id);
   }
 
@@ -292,6 +299,16 @@ export class Dispatcher implements Dispatch {
       });
     }
     if (result === undefined) return this.#suspend(run);
+    await this.#conclude(run, session, result, startedAt);
+  }
+
+  /** Records the end and tells it. Never rejects. */
+  async #conclude(
+    run: ActiveRun,
+    session: SessionRow | undefined,
+    result: RunResult,
+    startedAt: number,
+  ): Promise<void> {
     try {
       // A session that was reset or deleted meanwhile is not this run's any more.
       const current = await this.#options.sessions.get(run.envelope.sessionKey);

@@ -85,6 +85,8 @@ export type ToolResultMessage = {
   readonly content: readonly UserContent[];
   readonly details?: unknown;
   readonly isError: boolean;
+  /** How a call that is no success ended; other readers of the format do not know it. */
+  readonly outcome?: 'failed' | 'denied' | 'aborted';
   readonly timestamp: number;
 };
 

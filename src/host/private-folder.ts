@@ -1,4 +1,5 @@
 import { accessSync, chmodSync, constants, mkdirSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { GatewayError, messageOf } from '#base';
 
 const MODE = 0o700;
@@ -10,7 +11,7 @@ const MODE = 0o700;
  */
 export function ensurePrivateFolder(path: string): void {
   try {
-    mkdirSync(path, { recursive: true, mode: MODE });
+    makeFolder(resolve(path));
     const found = statSync(path);
     if (!found.isDirectory()) throw new Error('it is not a folder');
     // Also for root: files of another user's gateway would become root's, and that gateway could not read them again.
@@ -26,12 +27,28 @@ export function ensurePrivateFolder(path: string): void {
   }
 }
 
+/**
+ * One folder after the other: Node's own way of making parents never ends where a folder is there and takes no entries, as in /proc.
+ */
+function makeFolder(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })) return;
+  const parent = dirname(path);
+  if (parent !== path) makeFolder(parent);
+  try {
+    mkdirSync(path, { mode: MODE });
+  } catch (error) {
+    // Another process may have made it in the same moment.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+}
+
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'no permission',
   EPERM: 'no permission',
   EROFS: 'the disk is read-only',
   ENOSPC: 'the disk is full',
   EEXIST: 'it is not a folder',
+  ENOENT: 'it cannot be made there',
   ENOTDIR: 'a part of the path is not a folder',
 };
 

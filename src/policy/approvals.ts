@@ -94,6 +94,12 @@ export class Approvals {
     return this.#end(pending.approval, decision, by);
   }
 
+  /** Ends a question that nobody can answer; it counts as one that ran out of time. @param why for the record and for the model */
+  callOff(id: string, why: string): void {
+    const pending = this.#pending.get(id);
+    if (pending) this.#end(pending.approval, 'expired', why);
+  }
+
   /** Called for each new question and again when it is answered; must not throw. */
   subscribe(listener: (approval: Approval) => void): () => void {
     this.#listeners.add(listener);

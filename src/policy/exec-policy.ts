@@ -134,7 +134,8 @@ async function askOwner(question: Question, signal: AbortSignal, options: ExecPo
   if ((await bindingOf(request, options, signal)) !== binding)
     return denied('a program or script of the command changed while the approval was waiting');
   if (approval.decision === 'expired') {
-    if (!(await fallbackAllows(now, question, options))) return denied('nobody approved it in time');
+    if (!(await fallbackAllows(now, question, options)))
+      return denied(`nobody approved it: ${approval.resolvedBy ?? 'time ran out'}`);
     return answer.allowed ? { allowed: true, plan: answer.plan, by: 'config' } : asShell(request.command, 'config');
   }
   if (approval.decision === 'allow-always') {
