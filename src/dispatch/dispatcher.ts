@@ -13,7 +13,7 @@ import {
 } from '#domain';
 import type { Models } from '#models';
 import { senderMayStartRun } from '#policy';
-import { type LaneLimits, Lanes, type SessionRow, type Sessions } from '#sessions';
+import { afterRun, type LaneLimits, Lanes, type SessionRow, type Sessions } from '#sessions';
 import type { Database } from '#store';
 import { ActiveRun } from './active-run.ts';
 import type { AgentRunSettings } from './agent-run.ts';
@@ -22,6 +22,7 @@ import { Conversation, type ConverseOptions } from './converse.ts';
 import { Inbox, type InboxRow } from './inbox.ts';
 import { Outbox } from './outbox.ts';
 import type { Dispatch, Submission } from './submission.ts';
+import { recordUsage } from './usage.ts';
 
 export type DispatcherOptions = Omit<ConverseOptions, 'models'> & {
   readonly database: Database;
@@ -404,26 +405,10 @@ export class Dispatcher implements Dispatch {
     const row = session && afterRun(session, result, now);
     const answered = [run, ...run.steered].map((each) => each.id);
     await this.#options.database.transaction().execute(async (transaction) => {
-      await transaction
-        .updateTable('inbox')
-        .set({ status: 'done', result_json: JSON.stringify(result), ended_at: now })
-        .where('session_key', '=', envelope.sessionKey)
-        .where('run_id', 'in', answered)
-        .execute();
-      if (delivery) await transaction.insertInto('outbox').values(this.#outbox.row(delivery)).execute();
-      if (row) {
-        const { key, ...change } = this.#options.sessions.rowChange(row);
-        await transaction
-          .insertInto('session')
-          .values({ key, ...change })
-          .onConflict((conflict) => conflict.column('key').doUpdateSet(change))
-          .execute();
-      }
-      if (result.turns > 0)
-        await transaction
-          .insertInto('usage')
-          .values(usageRow(run, result, startedAt, now))
-          .execute();
+      await this.#inbox.answer(envelope.sessionKey, answered, result, transaction);
+      if (delivery) await this.#outbox.promise(delivery, transaction);
+      if (row) await this.#options.sessions.write(row, transaction);
+      if (result.turns > 0) await recordUsage(run, result, startedAt, now, transaction);
     });
     if (row) this.#options.sessions.remember(row);
     this.#options.audit({
@@ -518,42 +503,3 @@ const note = (text: string): RunResult => ({
 });
 
 const failure = (error: NonNullable<RunResult['error']>): RunResult => ({ ...note(''), outcome: 'failed', error });
-
-function afterRun(session: SessionRow, result: RunResult, now: number): SessionRow {
-  const status = result.outcome === 'answered' ? 'done' : result.outcome;
-  const ended = { ...session, status, updatedAt: now, runEndedAt: now } as const;
-  if (result.turns === 0) return ended;
-  const { usage } = result;
-  return {
-    ...ended,
-    provider: result.provider,
-    model: result.model,
-    inputTokens: usage.input,
-    outputTokens: usage.output,
-    cacheRead: usage.cacheRead,
-    cacheWrite: usage.cacheWrite,
-    totalTokens: usage.input + usage.cacheRead + usage.cacheWrite,
-    costUsd: usage.cost.total,
-  };
-}
-
-function usageRow(run: ActiveRun, result: RunResult, startedAt: number, at: number) {
-  const { usage } = result;
-  return {
-    run_id: run.id,
-    session_key: run.envelope.sessionKey,
-    agent: run.envelope.agent,
-    channel: run.envelope.channel,
-    provider: result.provider,
-    model: result.model,
-    at,
-    duration_ms: at - startedAt,
-    turns: result.turns,
-    outcome: result.outcome,
-    input: usage.input,
-    output: usage.output,
-    cache_read: usage.cacheRead,
-    cache_write: usage.cacheWrite,
-    cost_usd: usage.cost.total,
-  };
-}

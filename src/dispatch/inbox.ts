@@ -62,6 +62,16 @@ export class Inbox {
     return rows.map(parsed).filter((row) => row.status === 'accepted');
   }
 
+  /** These messages have their answer: one run answers all that joined it. */
+  async answer(key: SessionKey, runIds: readonly string[], result: RunResult, transaction: Database): Promise<void> {
+    await transaction
+      .updateTable('inbox')
+      .set({ status: 'done', result_json: JSON.stringify(result), ended_at: this.#clock.now() })
+      .where('session_key', '=', key)
+      .where('run_id', 'in', runIds)
+      .execute();
+  }
+
   /** Forgets what was answered longer ago than the window. */
   async prune(windowMs: number): Promise<void> {
     await this.#database

@@ -30,21 +30,24 @@ export class Outbox {
     this.#options = options;
   }
 
-  /** The row to insert, in the transaction that records the answer. */
-  row(delivery: Delivery) {
+  /** Puts it on disk, in the transaction that records the answer. {@link send} comes after that. */
+  async promise(delivery: Delivery, transaction: Database): Promise<void> {
     const now = this.#options.clock.now();
-    return {
-      id: delivery.id,
-      run_id: delivery.runId,
-      session_key: delivery.sessionKey,
-      delivery_json: JSON.stringify(delivery),
-      status: 'pending' as const,
-      attempts: 0,
-      next_at: now,
-      created_at: now,
-      ended_at: null,
-      error: null,
-    };
+    await transaction
+      .insertInto('outbox')
+      .values({
+        id: delivery.id,
+        run_id: delivery.runId,
+        session_key: delivery.sessionKey,
+        delivery_json: JSON.stringify(delivery),
+        status: 'pending',
+        attempts: 0,
+        next_at: now,
+        created_at: now,
+        ended_at: null,
+        error: null,
+      })
+      .execute();
   }
 
   /** Delivers in the background, after the session's earlier deliveries. */

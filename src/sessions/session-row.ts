@@ -1,4 +1,4 @@
-import type { AgentId, QueueMode, SessionKey, ThinkingLevel } from '#domain';
+import type { AgentId, QueueMode, RunResult, SessionKey, ThinkingLevel } from '#domain';
 
 /** A session as lists show it. Times are milliseconds since the epoch, tokens and dollars are sums of the last run. */
 export type SessionRow = {
@@ -50,3 +50,22 @@ export type SessionQuery = {
   /** At most 1,000. */
   readonly limit: number;
 };
+
+/** The session once a run of it has ended. */
+export function afterRun(session: SessionRow, result: RunResult, now: number): SessionRow {
+  const status = result.outcome === 'answered' ? 'done' : result.outcome;
+  const ended = { ...session, status, updatedAt: now, runEndedAt: now } as const;
+  if (result.turns === 0) return ended;
+  const { usage } = result;
+  return {
+    ...ended,
+    provider: result.provider,
+    model: result.model,
+    inputTokens: usage.input,
+    outputTokens: usage.output,
+    cacheRead: usage.cacheRead,
+    cacheWrite: usage.cacheWrite,
+    totalTokens: usage.input + usage.cacheRead + usage.cacheWrite,
+    costUsd: usage.cost.total,
+  };
+}

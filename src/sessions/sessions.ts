@@ -157,27 +157,25 @@ export class Sessions {
     }
   }
 
-  /** Keeps a changed row in memory; saving {@link rowChange} makes it last. */
+  /** Keeps a changed row in memory; {@link write} makes it last. */
   remember(row: SessionRow): void {
     this.#remember(row);
     this.#tell({ key: row.key, reason: 'update' });
   }
 
-  /** The database row of a session, for a caller that saves it in a transaction of its own. */
-  rowChange(row: SessionRow): {
-    key: string;
-    agent: string;
-    label: string | null;
-    updated_at: number;
-    row_json: string;
-  } {
-    return {
-      key: row.key,
+  /** Puts a row on disk, also in a caller's transaction; {@link remember} it once that is through. */
+  async write(row: SessionRow, database: Database = this.#options.database): Promise<void> {
+    const change = {
       agent: row.agent,
       label: row.label ?? null,
       updated_at: row.updatedAt,
       row_json: JSON.stringify(row),
     };
+    await database
+      .insertInto('session')
+      .values({ key: row.key, ...change })
+      .onConflict((conflict) => conflict.column('key').doUpdateSet(change))
+      .execute();
   }
 
   subscribe(listener: (change: SessionChange) => void): () => void {
@@ -238,12 +236,7 @@ export class Sessions {
   }
 
   async #save(row: SessionRow, reason: SessionChange['reason']): Promise<SessionRow> {
-    const { key, ...change } = this.rowChange(row);
-    await this.#options.database
-      .insertInto('session')
-      .values({ key, ...change })
-      .onConflict((conflict) => conflict.column('key').doUpdateSet(change))
-      .execute();
+    await this.write(row);
     this.#remember(row);
     this.#tell({ key: row.key, reason });
     return row;
