@@ -43,6 +43,16 @@ const hang = (gate: Promise<unknown>, then: ModelEvent[]) =>
     else yield* then;
   };
 
+/** A tool that is done when the gate opens. */
+const waitFor = (gate: Promise<unknown>): Tool => ({
+  name: 'wait',
+  label: 'wait',
+  description: 'waits',
+  parameters: Type.Object({}),
+  effect: 'reads',
+  execute: () => gate.then(() => ({ content: [] })),
+});
+
 type World = {
   readonly dispatcher: Dispatcher;
   readonly sessions: Sessions;
@@ -248,15 +258,9 @@ test('M-1: sessions of one agent share nothing', async (t) => {
 
 test('M-8: steer: a message that arrives during a run is answered by it', async (t) => {
   const gate = Promise.withResolvers<void>();
-  const wait: Tool = {
-    name: 'wait',
-    label: 'wait',
-    description: 'waits',
-    parameters: Type.Object({}),
-    effect: 'reads',
-    execute: () => gate.promise.then(() => ({ content: [] })),
-  };
-  const w = await world(await folderFor(t), (_r, n) => (n === 0 ? call('c1', 'wait') : say('both')), { tool: wait });
+  const w = await world(await folderFor(t), (_r, n) => (n === 0 ? call('c1', 'wait') : say('both')), {
+    tool: waitFor(gate.promise),
+  });
   const one = await w.send('first');
   await until(() => w.notices.some((notice) => notice.event.type === 'tool-start'));
   const two = await w.send('second');
@@ -407,16 +411,8 @@ test('M-10: a time that the message asked for counts while a person is waited fo
 
 test('M-7: what is said after /new belongs to the new session', async (t) => {
   const gate = Promise.withResolvers<void>();
-  const wait: Tool = {
-    name: 'wait',
-    label: 'wait',
-    description: 'waits',
-    parameters: Type.Object({}),
-    effect: 'reads',
-    execute: () => gate.promise.then(() => ({ content: [] })),
-  };
   const w = await world(await folderFor(t), (_r, n) => (n === 0 ? call('c1', 'wait') : say(`answer ${n}`)), {
-    tool: wait,
+    tool: waitFor(gate.promise),
   });
   const one = await w.send('before');
   await until(() => w.notices.some((notice) => notice.event.type === 'tool-start'));

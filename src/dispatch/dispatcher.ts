@@ -73,6 +73,8 @@ export class Dispatcher implements Dispatch {
           channel: delivery.channel,
           error,
         }),
+      onUnrecorded: (error) =>
+        options.log('error', 'What became of a delivery could not be recorded', { error: messageOf(error) }),
     });
     this.#lanes = new Lanes(options.lanes);
     this.#conversation = new Conversation(options);

@@ -1,18 +1,21 @@
 import { type Backoff, backoffMs, type Clock, isGatewayError, messageOf } from '#base';
 import type { Channel, Delivery } from '#contract';
-import type { Database } from '#store';
+import type { Database, OutboxTable } from '#store';
 
 export type OutboxOptions = {
   readonly database: Database;
   readonly clock: Clock;
   readonly channel: (id: string) => Channel | undefined;
   readonly onDeadLetter: (delivery: Delivery, error: string) => void;
+  /** The disk took no record. Delivering goes on: what is not recorded is attempted again after a restart, under the same id. */
+  readonly onUnrecorded: (error: unknown) => void;
 };
 
 const RETRY: Backoff = { firstMs: 1_000, factor: 3, maxMs: 10 * 60_000, jitter: 0.3 };
 const EXPIRES_AFTER_MS = 24 * 60 * 60_000;
 const SETTLED_BATCH = 64;
 const SETTLE_AFTER_MS = 200;
+const SETTLE_AGAIN_AFTER_MS = 30_000;
 
 /**
  * Every promised answer until a channel accepted it. A row is on disk before the first attempt; after a crash what was not settled is
@@ -24,6 +27,7 @@ export class Outbox {
   /** Order per session: an answer waits for the one before it. */
   readonly #tails = new Map<string, Promise<void>>();
   #settled: string[] = [];
+  #settling: Promise<void> = Promise.resolve();
   #cancelSettle: (() => void) | undefined;
 
   constructor(options: OutboxOptions) {
@@ -108,11 +112,11 @@ export class Outbox {
   async #waitForRetry(delivery: Delivery, error: unknown, attempt: number): Promise<boolean> {
     const asked = isGatewayError(error) ? Number(error.detail['retryAfterMs'] ?? 0) : 0;
     const delayMs = Math.max(asked, backoffMs(RETRY, attempt));
-    await this.#options.database
-      .updateTable('outbox')
-      .set({ attempts: attempt, next_at: this.#options.clock.now() + delayMs, error: messageOf(error) })
-      .where('id', '=', delivery.id)
-      .execute();
+    await this.#record([delivery.id], {
+      attempts: attempt,
+      next_at: this.#options.clock.now() + delayMs,
+      error: messageOf(error),
+    });
     return await this.#options.clock.sleep(delayMs, this.#stopped.signal).then(
       () => true,
       () => false,
@@ -120,12 +124,7 @@ export class Outbox {
   }
 
   async #end(delivery: Delivery, status: 'gone' | 'expired', error: string): Promise<void> {
-    const ended_at = this.#options.clock.now();
-    await this.#options.database
-      .updateTable('outbox')
-      .set({ status, error, ended_at })
-      .where('id', '=', delivery.id)
-      .execute();
+    await this.#record([delivery.id], { status, error, ended_at: this.#options.clock.now() });
     this.#options.onDeadLetter(delivery, error);
   }
 
@@ -133,19 +132,36 @@ export class Outbox {
   #accepted(id: string): void {
     this.#settled.push(id);
     if (this.#settled.length >= SETTLED_BATCH) void this.#settle();
-    else this.#cancelSettle ??= this.#options.clock.after(SETTLE_AFTER_MS, () => void this.#settle());
+    else this.#settleIn(SETTLE_AFTER_MS);
   }
 
-  async #settle(): Promise<void> {
+  #settleIn(delayMs: number): void {
+    this.#cancelSettle ??= this.#options.clock.after(delayMs, () => void this.#settle());
+  }
+
+  /** One after the other, so that closing waits for the one under way. Never rejects. */
+  #settle(): Promise<void> {
     this.#cancelSettle?.();
     this.#cancelSettle = undefined;
-    const ids = this.#settled;
-    this.#settled = [];
-    if (ids.length === 0) return;
-    await this.#options.database
-      .updateTable('outbox')
-      .set({ status: 'accepted', ended_at: this.#options.clock.now() })
-      .where('id', 'in', ids)
-      .execute();
+    this.#settling = this.#settling.then(async () => {
+      const ids = this.#settled;
+      this.#settled = [];
+      if (ids.length === 0) return;
+      if (await this.#record(ids, { status: 'accepted', ended_at: this.#options.clock.now() })) return;
+      this.#settled = [...ids, ...this.#settled];
+      if (!this.#stopped.signal.aborted) this.#settleIn(SETTLE_AGAIN_AFTER_MS);
+    });
+    return this.#settling;
+  }
+
+  /** False when the disk did not take it. */
+  async #record(ids: readonly string[], change: Partial<OutboxTable>): Promise<boolean> {
+    try {
+      await this.#options.database.updateTable('outbox').set(change).where('id', 'in', ids).execute();
+      return true;
+    } catch (error) {
+      this.#options.onUnrecorded(error);
+      return false;
+    }
   }
 }
