@@ -190,7 +190,13 @@ class SdkModels {
       this.#loading = undefined;
     });
     const makeClient = await this.#loading;
-    const client = makeClient(access, this.#watchedFetch);
+    const { baseUrl, apiKey, headers } = access;
+    const client = makeClient({
+      baseURL: baseUrl,
+      fetch: this.#watchedFetch,
+      ...(apiKey === undefined ? {} : { apiKey }),
+      ...(headers === undefined ? {} : { headers: { ...headers } }),
+    });
     this.#clients.set(key, client);
     return client;
   }

@@ -4,17 +4,29 @@ import type {
   SharedV4ProviderMetadata,
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider';
-import type { ModelApi, ModelRequest, ProviderAccess } from '#contract';
+import type { ModelApi, ModelRequest } from '#contract';
 import type { AssistantMessage } from '#domain';
 
 /** Makes the SDK's model objects for one address, key and set of headers. */
 export type SdkClient = (modelId: string) => LanguageModelV4;
 
+/** Where to and with what, in the words that every SDK package takes. */
+export type SdkAccess = {
+  readonly baseURL: string;
+  /** Only where the server takes one. */
+  readonly apiKey?: string;
+  readonly headers?: Record<string, string>;
+  readonly fetch: typeof fetch;
+};
+
+/** For packages that would look for a key in the environment when they are given none. */
+export const withSomeKey = (access: SdkAccess): SdkAccess => ({ ...access, apiKey: access.apiKey ?? 'none' });
+
 /** What the families of wire formats do differently; the bridge does the rest. */
 export type WireFamily = {
   readonly api: ModelApi;
   /** Loads the SDK package, once, when the first request comes. */
-  load(): Promise<(access: ProviderAccess, fetcher: typeof fetch) => SdkClient>;
+  load(): Promise<(access: SdkAccess) => SdkClient>;
   readonly prompt: PromptRules;
   /** Finds a signature in the metadata that the SDK gives with a block of the response. */
   readSignature(kind: SignedKind, metadata: SharedV4ProviderMetadata | undefined): Signature | undefined;

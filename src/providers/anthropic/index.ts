@@ -1,4 +1,4 @@
-import { type BridgeOptions, bridge, type WireFamily } from '#aisdk';
+import { type BridgeOptions, bridge, type WireFamily, withSomeKey } from '#aisdk';
 import type { ModelRequest, Provider } from '#contract';
 import type { ThinkingLevel } from '#domain';
 
@@ -19,14 +19,7 @@ const FAMILY: WireFamily = {
   api: 'anthropic-messages',
   async load() {
     const { createAnthropic } = await import('@ai-sdk/anthropic');
-    return ({ baseUrl, apiKey, headers }, fetcher) =>
-      createAnthropic({
-        baseURL: baseUrl,
-        // Always given: without it the SDK would look for a key in the environment by itself.
-        apiKey: apiKey ?? 'none',
-        fetch: fetcher,
-        ...(headers === undefined ? {} : { headers: { ...headers } }),
-      });
+    return (access) => createAnthropic(withSomeKey(access));
   },
   prompt: {
     resultImages: 'inside',

@@ -1,4 +1,4 @@
-import { type BridgeOptions, bridge, type WireFamily } from '#aisdk';
+import { type BridgeOptions, bridge, type WireFamily, withSomeKey } from '#aisdk';
 import type { Provider } from '#contract';
 import type { ThinkingLevel } from '#domain';
 
@@ -18,14 +18,7 @@ const FAMILY: WireFamily = {
   api: 'google-generative-ai',
   async load() {
     const { createGoogle } = await import('@ai-sdk/google');
-    return ({ baseUrl, apiKey, headers }, fetcher) =>
-      createGoogle({
-        baseURL: baseUrl,
-        // Always given: without it the SDK would look for a key in the environment by itself.
-        apiKey: apiKey ?? 'none',
-        fetch: fetcher,
-        ...(headers === undefined ? {} : { headers: { ...headers } }),
-      });
+    return (access) => createGoogle(withSomeKey(access));
   },
   prompt: {
     resultImages: 'inside',

@@ -21,15 +21,12 @@ const FAMILY: WireFamily = {
   api: 'openai-completions',
   async load() {
     const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
-    return ({ baseUrl, apiKey, headers }, fetcher) => {
-      const isOpenAi = URL.parse(baseUrl)?.hostname.endsWith('openai.com') ?? false;
+    return (access) => {
+      const isOpenAi = URL.parse(access.baseURL)?.hostname.endsWith('openai.com') ?? false;
       return createOpenAICompatible({
+        ...access,
         name: NAME,
-        baseURL: baseUrl,
-        fetch: fetcher,
         includeUsage: true,
-        ...(apiKey === undefined ? {} : { apiKey }),
-        ...(headers === undefined ? {} : { headers: { ...headers } }),
         ...(isOpenAi ? { transformRequestBody: renameTokenLimit } : {}),
       });
     };

@@ -59,7 +59,7 @@ export function ApprovalQuestion({ approval }: { readonly approval: ApprovalReco
           <button
             key={decision}
             type="button"
-            class={`choice ${decision}`}
+            class={`button choice ${decision === 'allow-once' ? 'primary' : decision}`}
             disabled={deciding.value !== undefined || secondsLeft === 0}
             onClick={() => decide(decision)}
           >

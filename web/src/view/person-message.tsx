@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import type { PersonItem } from '#client';
-import { CopyButton } from './copy-button.tsx';
 import { FailureBox } from './answer.tsx';
+import { CopyButton } from './copy-button.tsx';
 import { useStore } from './store-context.ts';
 import { clockTime } from './wording.ts';
 
